@@ -1,1 +1,3 @@
 //! Zootrope.
+
+pub mod kafka;

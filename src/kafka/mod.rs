@@ -1,0 +1,8 @@
+//! The Kafka floor: brokers, controller, replication, groups and clients, as processes and pure rules.
+//!
+//! What does not live here: ZooKeeper itself (`zk`), and the making of clusters (`cluster`).
+//!
+//! *Invariant: decisions (election, placement, assignment, partitioning) are pure functions in files
+//! of their own; processes only call them.*
+
+pub mod id;
