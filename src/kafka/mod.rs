@@ -5,4 +5,9 @@
 //! *Invariant: decisions (election, placement, assignment, partitioning) are pure functions in files
 //! of their own; processes only call them.*
 
+pub mod assignor;
+pub mod election;
 pub mod id;
+pub mod java_hash;
+pub mod partitioner;
+pub mod placement;

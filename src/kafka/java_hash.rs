@@ -1,0 +1,71 @@
+//! Java's strings as Kafka depends on them: `String.hashCode` and `String.compareTo`, over UTF-16.
+//!
+//! Not here: what is done with a hash (the partitioners, the assignors).
+//!
+//! *Invariant: text is measured in UTF-16 code units, never in bytes or characters.*
+
+use std::cmp::Ordering;
+
+/// The hash of a text as the JVM has it: h = 31 h + unit, in 32 bits.
+// Source: java.lang.String.hashCode
+pub fn hash(text: &str) -> i32 {
+    text.encode_utf16().fold(0i32, |h, unit| {
+        h.wrapping_mul(31).wrapping_add(i32::from(unit))
+    })
+}
+
+/// The order of two texts as the JVM has it.
+// Source: java.lang.String.compareTo
+pub fn order(left: &str, right: &str) -> Ordering {
+    left.encode_utf16().cmp(right.encode_utf16())
+}
+
+/// Kafka's absolute value: the one number that has none in 32 bits becomes 0.
+// Source: org.apache.kafka.common.utils.Utils.abs
+pub fn absolute(number: i32) -> i32 {
+    number.checked_abs().unwrap_or(0)
+}
+
+/// The partition of `__consumer_offsets` that keeps a group; its leader is the group's coordinator.
+// Source: GroupMetadataManager.partitionFor
+pub fn coordinator_partition(group: &str, partitions: i32) -> i32 {
+    absolute(hash(group)) % partitions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_counts_code_units() {
+        let table = [
+            ("", 0),
+            ("a", 97),
+            ("AaAa", 2031744),
+            ("polygenelubricants", i32::MIN),
+        ];
+        for (text, expected) in table {
+            assert_eq!(hash(text), expected, "{text}");
+        }
+        assert_eq!(absolute(i32::MIN), 0);
+    }
+
+    #[test]
+    fn surrogates_sort_before_the_last_plane_zero_characters() {
+        assert_eq!(order("\u{1f600}", "\u{ffee}"), Ordering::Less);
+        assert_eq!(order("c-10", "c-2"), Ordering::Less);
+    }
+
+    #[test]
+    fn the_coordinator_is_found_by_the_groups_name() {
+        let table = [
+            ("my-group", 12),
+            ("console-consumer-12345", 6),
+            ("group1", 40),
+            ("消费者组", 38),
+        ];
+        for (group, expected) in table {
+            assert_eq!(coordinator_partition(group, 50), expected, "{group}");
+        }
+    }
+}
