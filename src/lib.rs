@@ -1,3 +1,4 @@
 //! Zootrope.
 
 pub mod kafka;
+pub mod zk;

@@ -1,0 +1,16 @@
+//! ZooKeeper: its data, its rules, its servers and its client.
+//!
+//! The pure core comes first: values (`zxid`, `path`, `stat`, `acl`), the protocol (`request`,
+//! `reply`, `txn`, `words`), what a server holds (`tree`, `watch`, `session`, `database`), and what
+//! it does with that (`prep` makes a txn of a request, `apply` changes the tree, `reads` answers).
+//!
+//! *Invariant: nothing here knows of Kafka.*
+
+pub mod acl;
+pub mod path;
+pub mod peer;
+pub mod reply;
+pub mod request;
+pub mod stat;
+pub mod txn;
+pub mod zxid;
