@@ -18,17 +18,10 @@ fn main() -> ExitCode {
     };
     let mut outcomes = run_all(from, seeds);
     outcomes.sort_by_key(|(seed, _)| *seed);
-    let broken = outcomes
-        .iter()
-        .filter(|(seed, outcome)| tell_failure(*seed, outcome))
-        .count();
+    let broken = outcomes.iter().filter(|(seed, outcome)| tell_failure(*seed, outcome)).count();
     print_faults(&outcomes);
     println!("{seeds} seeds, {broken} laws broken");
-    if broken > 0 {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    }
+    if broken > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
 /// The first seed and how many.
@@ -58,10 +51,7 @@ fn run_all(from: u64, seeds: u64) -> Vec<(u64, Outcome)> {
                     && index < seeds
                 {
                     let outcome = run(from + index);
-                    outcomes
-                        .lock()
-                        .expect("no seed panics")
-                        .push((from + index, outcome));
+                    outcomes.lock().expect("no seed panics").push((from + index, outcome));
                 }
             });
         }
@@ -72,10 +62,7 @@ fn run_all(from: u64, seeds: u64) -> Vec<(u64, Outcome)> {
 /// Runs one seed; a panic is a broken law like any other.
 fn run(seed: u64) -> Outcome {
     std::panic::catch_unwind(|| swarm::run(seed)).unwrap_or_else(|_| Outcome {
-        broken: Some(Broken {
-            law: "panics".into(),
-            scenario: format!("# seed={seed}"),
-        }),
+        broken: Some(Broken { law: "panics".into(), scenario: format!("# seed={seed}") }),
         ..Outcome::default()
     })
 }

@@ -24,16 +24,8 @@ fn arguments() -> Result<(PathBuf, PathBuf), String> {
     let (mut from, mut out) = (None, None);
     let mut arguments = std::env::args_os().skip(1);
     while let Some(argument) = arguments.next() {
-        let place = if argument == "--out" {
-            &mut out
-        } else {
-            &mut from
-        };
-        let path = if argument == "--out" {
-            arguments.next().ok_or(USAGE)?
-        } else {
-            argument
-        };
+        let place = if argument == "--out" { &mut out } else { &mut from };
+        let path = if argument == "--out" { arguments.next().ok_or(USAGE)? } else { argument };
         if place.replace(PathBuf::from(path)).is_some() {
             return Err(USAGE.into());
         }
@@ -44,15 +36,9 @@ fn arguments() -> Result<(PathBuf, PathBuf), String> {
 fn tell_all(from: &Path, out: &Path) -> Result<(), String> {
     let place = |path: &Path, error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let (root, files) = if from.is_dir() {
-        (
-            from,
-            support::recorded_files(from).map_err(|error| place(from, &error))?,
-        )
+        (from, support::recorded_files(from).map_err(|error| place(from, &error))?)
     } else {
-        (
-            from.parent().unwrap_or(Path::new("")),
-            vec![from.to_owned()],
-        )
+        (from.parent().unwrap_or(Path::new("")), vec![from.to_owned()])
     };
     let (mut told, mut not_told) = (0, 0);
     for file in &files {

@@ -11,10 +11,7 @@ use support::{Played, Tally};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
-    let folder = arguments
-        .next()
-        .map(PathBuf::from)
-        .unwrap_or_else(own_folder);
+    let folder = arguments.next().map(PathBuf::from).unwrap_or_else(own_folder);
     if arguments.next().is_some() {
         eprintln!("usage: cargo xtask vectors [FOLDER]");
         return ExitCode::from(2);
@@ -32,11 +29,7 @@ fn main() -> ExitCode {
     }
     println!("total: {} passed, {} failed", total.passed, total.failed);
     let nothing_played = total.passed + total.failed == 0;
-    if total.failed > 0 || nothing_played {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    }
+    if total.failed > 0 || nothing_played { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
 fn own_folder() -> PathBuf {

@@ -120,12 +120,7 @@ pub fn elect_first(assignment: &[BrokerId], brokers: Brokers<'_>) -> Option<Lead
     let leader = *isr.first()?;
     let leader_epoch = LeaderEpoch(0);
     let recovery = LeaderRecovery::Recovered;
-    Some(LeaderAndIsr {
-        leader,
-        leader_epoch,
-        isr,
-        recovery,
-    })
+    Some(LeaderAndIsr { leader, leader_epoch, isr, recovery })
 }
 
 fn offline(
@@ -136,39 +131,26 @@ fn offline(
     brokers: Brokers<'_>,
 ) -> Outcome {
     let recipients = keep(assignment, |replica| brokers.live(replica));
-    let clean = first(among, |replica| {
-        brokers.live(replica) && now.isr.contains(&replica)
-    });
+    let clean = first(among, |replica| brokers.live(replica) && now.isr.contains(&replica));
     let elected = match (clean, unclean) {
         (Some(leader), _) => Some(now.led_by(leader, keep(&now.isr, |id| brokers.live(id)))),
-        (None, Unclean::Allowed) => recipients
-            .first()
-            .map(|&leader| now.led_uncleanly_by(leader)),
+        (None, Unclean::Allowed) => recipients.first().map(|&leader| now.led_uncleanly_by(leader)),
         (None, Unclean::Refused) => None,
     };
-    Outcome {
-        elected,
-        recipients,
-    }
+    Outcome { elected, recipients }
 }
 
 fn preferred(assignment: &[BrokerId], now: &LeaderAndIsr, brokers: Brokers<'_>) -> Outcome {
     let head = assignment.iter().take(1).copied().collect::<Vec<_>>();
     let leader = first(&head, |id| brokers.live(id) && now.isr.contains(&id));
     let elected = leader.map(|leader| now.led_by(leader, now.isr.clone()));
-    Outcome {
-        elected,
-        recipients: assignment.to_vec(),
-    }
+    Outcome { elected, recipients: assignment.to_vec() }
 }
 
 fn reassignment(target: &[BrokerId], now: &LeaderAndIsr, brokers: Brokers<'_>) -> Outcome {
     let leader = first(target, |id| brokers.live(id) && now.isr.contains(&id));
     let elected = leader.map(|leader| now.led_by(leader, now.isr.clone()));
-    Outcome {
-        elected,
-        recipients: target.to_vec(),
-    }
+    Outcome { elected, recipients: target.to_vec() }
 }
 
 fn controlled_shutdown(
@@ -181,29 +163,18 @@ fn controlled_shutdown(
     let leader = first(among, |id| brokers.live(id) && now.isr.contains(&id));
     let stay = keep(&now.isr, |id| !brokers.shutting_down.contains(&id));
     let elected = leader.map(|leader| now.led_by(leader, stay));
-    Outcome {
-        elected,
-        recipients,
-    }
+    Outcome { elected, recipients }
 }
 
 impl LeaderAndIsr {
     fn led_by(&self, leader: BrokerId, isr: Vec<BrokerId>) -> LeaderAndIsr {
         let leader_epoch = LeaderEpoch(self.leader_epoch.0 + 1);
-        LeaderAndIsr {
-            leader,
-            leader_epoch,
-            isr,
-            recovery: self.recovery,
-        }
+        LeaderAndIsr { leader, leader_epoch, isr, recovery: self.recovery }
     }
 
     fn led_uncleanly_by(&self, leader: BrokerId) -> LeaderAndIsr {
         let recovery = LeaderRecovery::Recovering;
-        LeaderAndIsr {
-            recovery,
-            ..self.led_by(leader, vec![leader])
-        }
+        LeaderAndIsr { recovery, ..self.led_by(leader, vec![leader]) }
     }
 }
 
@@ -231,10 +202,7 @@ mod tests {
             recovery: LeaderRecovery::Recovered,
         };
         let live = ids(live);
-        let brokers = Brokers {
-            live_or_shutting_down: &live,
-            shutting_down: &[BrokerId(1)],
-        };
+        let brokers = Brokers { live_or_shutting_down: &live, shutting_down: &[BrokerId(1)] };
         let elected = elect(reason, candidates, &ids(&[1, 2, 3]), &now, brokers).elected;
         let said = elected.map(|e| format!("{} e{} {:?}", e.leader, e.leader_epoch, e.isr));
         assert_eq!(said.unwrap_or_default().replace("BrokerId", ""), told);
@@ -244,61 +212,22 @@ mod tests {
     fn each_reason_has_its_rule() {
         use Candidates::{ByAssignment, ByIsr};
         use Unclean::{Allowed, Refused};
-        check(
-            Reason::Offline(Refused),
-            ByAssignment,
-            &[3, 2, 1],
-            &[2, 3],
-            "2 e5 [(3), (2)]",
-        );
-        check(
-            Reason::Offline(Refused),
-            ByIsr,
-            &[3, 2, 1],
-            &[2, 3],
-            "3 e5 [(3), (2)]",
-        );
+        check(Reason::Offline(Refused), ByAssignment, &[3, 2, 1], &[2, 3], "2 e5 [(3), (2)]");
+        check(Reason::Offline(Refused), ByIsr, &[3, 2, 1], &[2, 3], "3 e5 [(3), (2)]");
         check(Reason::Offline(Refused), ByAssignment, &[1], &[2, 3], "");
-        check(
-            Reason::Offline(Allowed),
-            ByAssignment,
-            &[1],
-            &[3, 2],
-            "2 e5 [(2)]",
-        );
+        check(Reason::Offline(Allowed), ByAssignment, &[1], &[3, 2], "2 e5 [(2)]");
         check(Reason::Preferred, ByAssignment, &[1, 2], &[1, 2, 3], "");
-        check(
-            Reason::ControlledShutdown,
-            ByAssignment,
-            &[3, 1, 2],
-            &[1, 2, 3],
-            "2 e5 [(3), (2)]",
-        );
-        check(
-            Reason::ControlledShutdown,
-            ByIsr,
-            &[3, 1, 2],
-            &[1, 2, 3],
-            "3 e5 [(3), (2)]",
-        );
+        check(Reason::ControlledShutdown, ByAssignment, &[3, 1, 2], &[1, 2, 3], "2 e5 [(3), (2)]");
+        check(Reason::ControlledShutdown, ByIsr, &[3, 1, 2], &[1, 2, 3], "3 e5 [(3), (2)]");
         let target = ids(&[3, 2]);
         let reason = Reason::Reassignment { target: &target };
-        check(
-            reason,
-            ByAssignment,
-            &[1, 2, 3],
-            &[1, 2, 3],
-            "3 e5 [(1), (2), (3)]",
-        );
+        check(reason, ByAssignment, &[1, 2, 3], &[1, 2, 3], "3 e5 [(1), (2), (3)]");
     }
 
     #[test]
     fn a_new_partition_starts_with_all_its_live_replicas() {
         let (live, none) = (ids(&[2, 3]), ids(&[]));
-        let brokers = Brokers {
-            live_or_shutting_down: &live,
-            shutting_down: &none,
-        };
+        let brokers = Brokers { live_or_shutting_down: &live, shutting_down: &none };
         let first = elect_first(&ids(&[1, 3, 2]), brokers).expect("two replicas live");
         assert_eq!((first.leader, first.isr), (BrokerId(3), ids(&[3, 2])));
         assert_eq!(elect_first(&ids(&[1]), brokers), None);

@@ -135,10 +135,7 @@ pub struct TopicPartition {
 impl TopicPartition {
     /// The partition of that topic with that number.
     pub fn new(topic: impl Into<TopicName>, partition: i32) -> Self {
-        Self {
-            topic: topic.into(),
-            partition,
-        }
+        Self { topic: topic.into(), partition }
     }
 }
 

@@ -9,9 +9,7 @@ use std::cmp::Ordering;
 /// The hash of a text as the JVM has it: h = 31 h + unit, in 32 bits.
 // Source: java.lang.String.hashCode
 pub fn hash(text: &str) -> i32 {
-    text.encode_utf16().fold(0i32, |h, unit| {
-        h.wrapping_mul(31).wrapping_add(i32::from(unit))
-    })
+    text.encode_utf16().fold(0i32, |h, unit| h.wrapping_mul(31).wrapping_add(i32::from(unit)))
 }
 
 /// The order of two texts as the JVM has it.
@@ -38,12 +36,7 @@ mod tests {
 
     #[test]
     fn a_hash_counts_code_units() {
-        let table = [
-            ("", 0),
-            ("a", 97),
-            ("AaAa", 2031744),
-            ("polygenelubricants", i32::MIN),
-        ];
+        let table = [("", 0), ("a", 97), ("AaAa", 2031744), ("polygenelubricants", i32::MIN)];
         for (text, expected) in table {
             assert_eq!(hash(text), expected, "{text}");
         }
@@ -58,12 +51,8 @@ mod tests {
 
     #[test]
     fn the_coordinator_is_found_by_the_groups_name() {
-        let table = [
-            ("my-group", 12),
-            ("console-consumer-12345", 6),
-            ("group1", 40),
-            ("消费者组", 38),
-        ];
+        let table =
+            [("my-group", 12), ("console-consumer-12345", 6), ("group1", 40), ("消费者组", 38)];
         for (group, expected) in table {
             assert_eq!(coordinator_partition(group, 50), expected, "{group}");
         }

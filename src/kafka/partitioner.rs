@@ -19,10 +19,7 @@ pub fn murmur2(bytes: &[u8]) -> u32 {
         hash = hash.wrapping_mul(M) ^ k.wrapping_mul(M);
     }
     if !tail.is_empty() {
-        let rest = tail
-            .iter()
-            .rev()
-            .fold(0u32, |sum, &byte| (sum << 8) | u32::from(byte));
+        let rest = tail.iter().rev().fold(0u32, |sum, &byte| (sum << 8) | u32::from(byte));
         hash = (hash ^ rest).wrapping_mul(M);
     }
     hash ^= hash >> 13;
@@ -43,9 +40,7 @@ pub fn crc32(bytes: &[u8]) -> u32 {
 /// FNV-1a, 32 bits.
 // Source: rdfnv1a.c
 pub fn fnv1a(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(0x811c_9dc5, |hash, &byte| {
-        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-    })
+    bytes.iter().fold(0x811c_9dc5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 /// Kafka's way to lose a sign: the top bit is cut off, which is not the absolute value.
@@ -172,11 +167,7 @@ pub fn sticky_candidates(before: Option<i32>, all: i32, available: &[i32]) -> Ve
     match available {
         [] => (0..all).collect(),
         [only] => vec![*only],
-        several => several
-            .iter()
-            .copied()
-            .filter(|&p| Some(p) != before)
-            .collect(),
+        several => several.iter().copied().filter(|&p| Some(p) != before).collect(),
     }
 }
 
@@ -193,11 +184,7 @@ mod tests {
         ];
         for (key, murmur, crc, fnv) in table {
             let bytes = key.as_bytes();
-            assert_eq!(
-                (murmur2(bytes), crc32(bytes), fnv1a(bytes)),
-                (murmur, crc, fnv),
-                "{key}"
-            );
+            assert_eq!((murmur2(bytes), crc32(bytes), fnv1a(bytes)), (murmur, crc, fnv), "{key}");
         }
     }
 

@@ -63,23 +63,12 @@ pub fn place(brokers: &[Candidate], deal: Deal) -> Result<Placement, PlacementEr
         return Err(PlacementError::Nothing);
     }
     if deal.replication_factor > available {
-        return Err(PlacementError::TooFewBrokers {
-            wanted: deal.replication_factor,
-            available,
-        });
+        return Err(PlacementError::TooFewBrokers { wanted: deal.replication_factor, available });
     }
-    match brokers
-        .iter()
-        .filter(|broker| broker.rack.is_some())
-        .count()
-    {
+    match brokers.iter().filter(|broker| broker.rack.is_some()).count() {
         0 => Ok(each_partition(brokers, deal, without_racks)),
         known if known < brokers.len() => Err(PlacementError::RacksMissing),
-        _ => Ok(each_partition(
-            &alternated_by_rack(brokers),
-            deal,
-            with_racks,
-        )),
+        _ => Ok(each_partition(&alternated_by_rack(brokers), deal, with_racks)),
     }
 }
 
@@ -107,10 +96,7 @@ struct Slots {
 
 impl Slots {
     fn new(mask: u32) -> Slots {
-        Slots {
-            mask,
-            slots: BTreeMap::new(),
-        }
+        Slots { mask, slots: BTreeMap::new() }
     }
 
     fn taken(&self) -> u32 {
@@ -118,11 +104,7 @@ impl Slots {
     }
 
     fn insert(&mut self, broker: BrokerId) {
-        let slot = if broker.0 == 0 {
-            -1
-        } else {
-            self.free_slot(broker)
-        };
+        let slot = if broker.0 == 0 { -1 } else { self.free_slot(broker) };
         self.slots.insert(slot, broker);
     }
 
@@ -172,11 +154,7 @@ fn each_partition(
         if number > 0 && number.is_multiple_of(count) {
             shift += 1;
         }
-        let turn = Turn {
-            first: (number + deal.start) % count,
-            shift,
-            replicas,
-        };
+        let turn = Turn { first: (number + deal.start) % count, shift, replicas };
         placement.insert(partition, replicas_of(brokers, &turn));
     }
     placement
@@ -184,10 +162,7 @@ fn each_partition(
 
 fn without_racks(brokers: &[Candidate], turn: &Turn) -> Vec<BrokerId> {
     let others = (0..turn.replicas - 1).map(|j| replica_index(turn.first, turn.shift, j, brokers));
-    std::iter::once(turn.first)
-        .chain(others)
-        .map(|index| brokers[index as usize].id)
-        .collect()
+    std::iter::once(turn.first).chain(others).map(|index| brokers[index as usize].id).collect()
 }
 
 fn with_racks(brokers: &[Candidate], turn: &Turn) -> Vec<BrokerId> {
@@ -225,10 +200,7 @@ fn size_of_chosen(chosen: &[&Candidate]) -> u32 {
 fn alternated_by_rack(brokers: &[Candidate]) -> Vec<Candidate> {
     let mut racks: BTreeMap<&Option<String>, BTreeMap<BrokerId, &Candidate>> = BTreeMap::new();
     for broker in brokers {
-        racks
-            .entry(&broker.rack)
-            .or_default()
-            .insert(broker.id, broker);
+        racks.entry(&broker.rack).or_default().insert(broker.id, broker);
     }
     let mut alternated = Vec::new();
     while alternated.len() < brokers.len() {
@@ -262,36 +234,13 @@ mod tests {
 
     #[test]
     fn what_cannot_be_placed_is_refused() {
-        let one = [Candidate {
-            id: BrokerId(1),
-            rack: None,
-        }];
-        let deal = Deal {
-            partitions: 1,
-            replication_factor: 2,
-            start: 0,
-            shift: 0,
-            first_partition: 0,
-        };
-        let refused = PlacementError::TooFewBrokers {
-            wanted: 2,
-            available: 1,
-        };
+        let one = [Candidate { id: BrokerId(1), rack: None }];
+        let deal =
+            Deal { partitions: 1, replication_factor: 2, start: 0, shift: 0, first_partition: 0 };
+        let refused = PlacementError::TooFewBrokers { wanted: 2, available: 1 };
         assert_eq!(place(&one, deal), Err(refused));
-        let alone = Deal {
-            replication_factor: 1,
-            ..deal
-        };
+        let alone = Deal { replication_factor: 1, ..deal };
         assert_eq!(place(&one, alone), Ok(BTreeMap::from([(0, ids(&[1]))])));
-        assert_eq!(
-            place(
-                &one,
-                Deal {
-                    partitions: 0,
-                    ..deal
-                }
-            ),
-            Err(PlacementError::Nothing)
-        );
+        assert_eq!(place(&one, Deal { partitions: 0, ..deal }), Err(PlacementError::Nothing));
     }
 }

@@ -45,16 +45,8 @@ impl Perms {
 
     /// Reads letters out of `cdrwa`.
     pub fn parse(letters: &str) -> Option<Perms> {
-        let bit = |letter| {
-            Self::LETTERS
-                .iter()
-                .find(|row| row.1 == letter)
-                .map(|row| row.0.0)
-        };
-        letters
-            .chars()
-            .try_fold(0, |all, letter| Some(all | bit(letter)?))
-            .map(Perms)
+        let bit = |letter| Self::LETTERS.iter().find(|row| row.1 == letter).map(|row| row.0.0);
+        letters.chars().try_fold(0, |all, letter| Some(all | bit(letter)?)).map(Perms)
     }
 }
 
@@ -86,10 +78,7 @@ pub struct AuthId {
 impl AuthId {
     /// The id `id` of `scheme`.
     pub fn new(scheme: &str, id: &str) -> AuthId {
-        AuthId {
-            scheme: Arc::from(scheme),
-            id: Arc::from(id),
-        }
+        AuthId { scheme: Arc::from(scheme), id: Arc::from(id) }
     }
 }
 
@@ -121,10 +110,7 @@ impl Acl {
 
     /// `world:anyone` with these permissions.
     pub fn world(perms: Perms) -> Acl {
-        Acl::new(vec![Entry {
-            perms,
-            who: AuthId::new("world", "anyone"),
-        }])
+        Acl::new(vec![Entry { perms, who: AuthId::new("world", "anyone") }])
     }
 
     /// The list of these entries.
@@ -144,20 +130,14 @@ impl Acl {
     pub fn entries(&self) -> Vec<Entry> {
         match &self.0 {
             Some(entries) => entries.to_vec(),
-            None => vec![Entry {
-                perms: Perms::ALL,
-                who: AuthId::new("world", "anyone"),
-            }],
+            None => vec![Entry { perms: Perms::ALL, who: AuthId::new("world", "anyone") }],
         }
     }
 
     /// Bytes of its jute vector.
     pub fn wire_len(&self) -> u64 {
         let entry = |e: &Entry| 12 + (e.who.scheme.len() + e.who.id.len()) as u64;
-        4 + self
-            .0
-            .as_ref()
-            .map_or(23, |entries| entries.iter().map(entry).sum())
+        4 + self.0.as_ref().map_or(23, |entries| entries.iter().map(entry).sum())
     }
 
     /// May somebody with these ids do one of `wanted`?
@@ -198,10 +178,7 @@ impl Acl {
         let mask = |entry: &Entry| match (&*entry.who.scheme, entry.who.id.split(':').next()) {
             ("digest", Some(user)) => {
                 let who = AuthId::new("digest", &format!("{user}:x"));
-                Entry {
-                    perms: entry.perms,
-                    who,
-                }
+                Entry { perms: entry.perms, who }
             }
             _ => entry.clone(),
         };
@@ -212,9 +189,7 @@ impl Acl {
 impl fmt::Debug for Acl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let entries = self.entries();
-        f.debug_list()
-            .entries(entries.iter().map(|e| format!("{}:{}", e.who, e.perms)))
-            .finish()
+        f.debug_list().entries(entries.iter().map(|e| format!("{}:{}", e.who, e.perms))).finish()
     }
 }
 
@@ -225,10 +200,7 @@ fn fix_entry(entry: &Entry, ids: &[AuthId], fixed: &mut Vec<Entry>) -> Result<()
     } else if &*entry.who.scheme == "auth" {
         let own = ids.iter().filter(|id| &*id.scheme == "digest");
         let before = fixed.len();
-        fixed.extend(own.map(|id| Entry {
-            perms: entry.perms,
-            who: id.clone(),
-        }));
+        fixed.extend(own.map(|id| Entry { perms: entry.perms, who: id.clone() }));
         if fixed.len() == before {
             return Err(Error::InvalidAcl);
         }
@@ -268,20 +240,14 @@ fn is_well_formed(who: &AuthId) -> bool {
 /// How many parts `String.split(":")` makes: empty ones at the end do not count.
 fn java_split_len(text: &str) -> usize {
     let parts: Vec<&str> = text.split(':').collect();
-    parts
-        .iter()
-        .rposition(|part| !part.is_empty())
-        .map_or(0, |last| last + 1)
+    parts.iter().rposition(|part| !part.is_empty()).map_or(0, |last| last + 1)
 }
 
 /// `a.b.c.d` or `a.b.c.d/bits` as address and bits.
 // Source: IPAuthenticationProvider.isValid.
 fn ip_range(text: &str) -> Option<(u32, u32)> {
     let (address, bits) = match text.split_once('/') {
-        Some((address, bits)) => (
-            address,
-            bits.parse::<u32>().ok().filter(|bits| *bits <= 32)?,
-        ),
+        Some((address, bits)) => (address, bits.parse::<u32>().ok().filter(|bits| *bits <= 32)?),
         None => (text, 32),
     };
     Some((ip_address(address)?, bits))
@@ -293,9 +259,7 @@ fn ip_address(text: &str) -> Option<u32> {
         return None;
     }
     let byte = |part: &&str| part.parse::<u32>().ok().filter(|byte| *byte <= 255);
-    parts
-        .iter()
-        .try_fold(0, |all, part| Some(all << 8 | byte(part)?))
+    parts.iter().try_fold(0, |all, part| Some(all << 8 | byte(part)?))
 }
 
 // Source: IPAuthenticationProvider.matches.
@@ -310,9 +274,7 @@ fn ip_matches(own: &str, range: &str) -> bool {
 // Source: DigestAuthenticationProvider.generateDigest.
 pub fn digest_id(user_and_password: &str) -> AuthId {
     let user = user_and_password.split(':').next().unwrap_or_default();
-    let sha1 = sha1_smol::Sha1::from(user_and_password.as_bytes())
-        .digest()
-        .bytes();
+    let sha1 = sha1_smol::Sha1::from(user_and_password.as_bytes()).digest().bytes();
     AuthId::new("digest", &format!("{user}:{}", STANDARD.encode(sha1)))
 }
 
@@ -322,19 +284,13 @@ mod tests {
 
     fn entry(scheme: &str, id: &str, letters: &str) -> Entry {
         let perms = Perms::parse(letters).expect("the letters are of cdrwa");
-        Entry {
-            perms,
-            who: AuthId::new(scheme, id),
-        }
+        Entry { perms, who: AuthId::new(scheme, id) }
     }
 
     #[test]
     fn digests_are_those_of_zookeeper() {
         // From the Administrator's Guide.
-        assert_eq!(
-            &*digest_id("super:superpw").id,
-            "super:g9oN2HttPfn8MMWJZ2r45Np/LIA="
-        );
+        assert_eq!(&*digest_id("super:superpw").id, "super:g9oN2HttPfn8MMWJZ2r45Np/LIA=");
     }
 
     #[test]
@@ -347,16 +303,8 @@ mod tests {
         check(entry("world", "anyone", "cdwa"), &[], false);
         check(entry("ip", "127.0.0.0/8", "r"), &local, true);
         check(entry("ip", "10.0.0.0/8", "r"), &local, false);
-        check(
-            entry("digest", "joe:x", "r"),
-            &[AuthId::new("digest", "joe:x")],
-            true,
-        );
-        check(
-            entry("digest", "joe:x", "r"),
-            &[AuthId::new("super", "s")],
-            true,
-        );
+        check(entry("digest", "joe:x", "r"), &[AuthId::new("digest", "joe:x")], true);
+        check(entry("digest", "joe:x", "r"), &[AuthId::new("super", "s")], true);
     }
 
     #[test]
@@ -372,9 +320,6 @@ mod tests {
         check(vec![entry("world", "me", "r")], None);
         check(vec![entry("digest", "joe", "r")], None);
         check(vec![entry("ip", "1.2.3.4/33", "r")], None);
-        check(
-            vec![entry("auth", "", "r")],
-            Some(vec![entry("digest", &joe.id, "r")]),
-        );
+        check(vec![entry("auth", "", "r")], Some(vec![entry("digest", &joe.id, "r")]));
     }
 }

@@ -237,10 +237,7 @@ mod tests {
 
     #[test]
     fn parts_of_a_path() {
-        assert_eq!(
-            (parent("/"), parent("/a"), parent("/a/b")),
-            (None, Some("/"), Some("/a"))
-        );
+        assert_eq!((parent("/"), parent("/a"), parent("/a/b")), (None, Some("/"), Some("/a")));
         assert_eq!((name("/"), name("/a"), name("/a/b")), ("", "a", "b"));
         assert!(is_at_or_below("/a/b", "/a") && is_at_or_below("/a", "/a"));
         assert!(!is_at_or_below("/ab", "/a") && is_at_or_below("/ab", "/"));

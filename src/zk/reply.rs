@@ -63,11 +63,7 @@ const ERRORS: &[(Error, i32, &str)] = &[
     (Error::NoNode, -101, "NoNode"),
     (Error::NoAuth, -102, "NoAuth"),
     (Error::BadVersion, -103, "BadVersion"),
-    (
-        Error::NoChildrenForEphemerals,
-        -108,
-        "NoChildrenForEphemerals",
-    ),
+    (Error::NoChildrenForEphemerals, -108, "NoChildrenForEphemerals"),
     (Error::NodeExists, -110, "NodeExists"),
     (Error::NotEmpty, -111, "NotEmpty"),
     (Error::SessionExpired, -112, "SessionExpired"),
@@ -76,19 +72,11 @@ const ERRORS: &[(Error, i32, &str)] = &[
     (Error::AuthFailed, -115, "AuthFailed"),
     (Error::SessionMoved, -118, "SessionMoved"),
     (Error::NotReadOnly, -119, "NotReadOnly"),
-    (
-        Error::EphemeralOnLocalSession,
-        -120,
-        "EphemeralOnLocalSession",
-    ),
+    (Error::EphemeralOnLocalSession, -120, "EphemeralOnLocalSession"),
     (Error::NoWatcher, -121, "NoWatcher"),
     (Error::RequestTimeout, -122, "RequestTimeout"),
     (Error::ReconfigDisabled, -123, "ReconfigDisabled"),
-    (
-        Error::SessionClosedRequireSaslAuth,
-        -124,
-        "SessionClosedRequireSaslAuth",
-    ),
+    (Error::SessionClosedRequireSaslAuth, -124, "SessionClosedRequireSaslAuth"),
     (Error::QuotaExceeded, -125, "QuotaExceeded"),
     (Error::Throttled, -127, "Throttled"),
 ];
@@ -105,9 +93,7 @@ impl Error {
     }
 
     fn row(self) -> &'static (Error, i32, &'static str) {
-        ERRORS
-            .get(self as usize)
-            .expect("the table has every error")
+        ERRORS.get(self as usize).expect("the table has every error")
     }
 }
 
@@ -189,10 +175,7 @@ pub enum Answer {
     /// getChildren; sorted.
     Children(Arc<[Arc<str>]>),
     /// getChildren2; sorted.
-    Children2 {
-        children: Arc<[Arc<str>]>,
-        stat: Stat,
-    },
+    Children2 { children: Arc<[Arc<str>]>, stat: Stat },
     /// getEphemerals; sorted.
     Paths(Arc<[Path]>),
     /// getAllChildrenNumber.

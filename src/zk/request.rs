@@ -105,9 +105,7 @@ impl SetWatches {
     /// All paths in it.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         let first = self.data.iter().chain(&self.exist).chain(&self.child);
-        first
-            .chain(&self.persistent)
-            .chain(&self.persistent_recursive)
+        first.chain(&self.persistent).chain(&self.persistent_recursive)
     }
 }
 
@@ -374,10 +372,7 @@ impl Op {
 
 /// Is this the code of an operation that becomes a txn?
 fn is_write_code(code: i32) -> bool {
-    matches!(
-        code,
-        1 | 2 | 5 | 7 | 13 | 14 | 15 | 16 | 19 | 20 | 21 | -10 | -11
-    )
+    matches!(code, 1 | 2 | 5 | 7 | 13 | 14 | 15 | 16 | 19 | 20 | 21 | -10 | -11)
 }
 
 impl CreateKind {

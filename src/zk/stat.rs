@@ -262,10 +262,7 @@ mod tests {
 
     #[test]
     fn cversion_is_creations_and_deletions() {
-        let stored = StoredStat {
-            creations: 3,
-            ..StoredStat::default()
-        };
+        let stored = StoredStat { creations: 3, ..StoredStat::default() };
         assert_eq!(stored.shown(0, 1).cversion, 5);
         assert_eq!(StoredStat::default().shown(0, 2).cversion, -2);
     }

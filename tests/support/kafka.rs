@@ -19,12 +19,8 @@ use super::{Played, Player, Tally};
 
 /// Each kind that is played, by its file's name.
 pub const KINDS: &[(&str, Player)] = &[
-    ("assignor-range", |recorded| {
-        each(recorded, group_assignment)
-    }),
-    ("assignor-roundrobin", |recorded| {
-        each(recorded, group_assignment)
-    }),
+    ("assignor-range", |recorded| each(recorded, group_assignment)),
+    ("assignor-roundrobin", |recorded| each(recorded, group_assignment)),
     ("group-coordinator", |recorded| each(recorded, coordinator)),
     ("leader-election", |recorded| each(recorded, election)),
     ("old-consumer", |recorded| each(recorded, old_assignment)),
@@ -68,9 +64,7 @@ fn pairs(partitions: &[TopicPartition]) -> Pairs {
 
 fn counts(topics: BTreeMap<String, i32>) -> PartitionCounts {
     let named = topics.into_iter();
-    named
-        .map(|(topic, count)| (TopicName::from(topic), count))
-        .collect()
+    named.map(|(topic, count)| (TopicName::from(topic), count)).collect()
 }
 
 #[derive(Deserialize)]
@@ -132,10 +126,7 @@ fn group_assignment(case: AssignorCase) -> Outcome {
 }
 
 fn sizes(assignment: &BTreeMap<String, Pairs>) -> Vec<u64> {
-    let mut sizes: Vec<u64> = assignment
-        .values()
-        .map(|given| given.len() as u64)
-        .collect();
+    let mut sizes: Vec<u64> = assignment.values().map(|given| given.len() as u64).collect();
     sizes.sort_unstable();
     sizes
 }
@@ -216,11 +207,7 @@ fn numbers(ids: &[BrokerId]) -> Vec<i32> {
 
 fn election(case: ElectionCase) -> Outcome {
     let target = brokers(&case.target);
-    let unclean = if case.unclean {
-        Unclean::Allowed
-    } else {
-        Unclean::Refused
-    };
+    let unclean = if case.unclean { Unclean::Allowed } else { Unclean::Refused };
     let reason = match case.kind.as_str() {
         "offline" => Reason::Offline(unclean),
         "preferred" => Reason::Preferred,
@@ -267,10 +254,7 @@ fn old_assignment(case: OldAssignorCase) -> Outcome {
         "roundrobin" => old::round_robin(&topics, &members).map_err(|error| error.to_string())?,
         other => return Err(format!("no old assignor {other}")),
     };
-    let came = assignment
-        .into_iter()
-        .map(|(thread, given)| (thread, pairs(&given)))
-        .collect();
+    let came = assignment.into_iter().map(|(thread, given)| (thread, pairs(&given))).collect();
     same("assignment", case.expected, came)
 }
 
@@ -330,11 +314,7 @@ fn hashes(case: HashCase) -> Outcome {
     same("murmur2 positive", case.murmur2_positive, positive)?;
     same("crc32", case.crc32, partitioner::crc32(&key))?;
     same("fnv1a", case.fnv1a_raw, partitioner::fnv1a(&key))?;
-    same(
-        "fnv1a abs",
-        case.fnv1a_abs,
-        partitioner::fnv1a_absolute(&key),
-    )?;
+    same("fnv1a abs", case.fnv1a_abs, partitioner::fnv1a_absolute(&key))?;
     for (count, expected) in case.partitions {
         let came = Partitions {
             java_murmur2: keyed(Partitioner::Java, &key, count)?,
@@ -396,12 +376,8 @@ struct RackedBroker {
 
 fn placement(case: PlacementCase) -> Outcome {
     let racked = case.brokers.into_iter();
-    let candidates: Vec<Candidate> = racked
-        .map(|broker| Candidate {
-            id: BrokerId(broker.id),
-            rack: broker.rack,
-        })
-        .collect();
+    let candidates: Vec<Candidate> =
+        racked.map(|broker| Candidate { id: BrokerId(broker.id), rack: broker.rack }).collect();
     let deal = Deal {
         partitions: case.partitions,
         replication_factor: case.replication_factor,
@@ -410,9 +386,7 @@ fn placement(case: PlacementCase) -> Outcome {
         first_partition: case.start_partition_id,
     };
     let placed = place(&candidates, deal).map_err(|error| error.to_string())?;
-    let came = placed
-        .into_iter()
-        .map(|(partition, replicas)| (partition, numbers(&replicas)))
-        .collect();
+    let came =
+        placed.into_iter().map(|(partition, replicas)| (partition, numbers(&replicas))).collect();
     same("replicas", case.expected, came)
 }

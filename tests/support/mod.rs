@@ -78,22 +78,16 @@ pub fn is_story(recorded: &Value) -> bool {
 
 /// The file's name as it is printed: without folders and `.json`.
 pub fn name(file: &Path) -> String {
-    file.file_stem()
-        .map(|stem| stem.to_string_lossy().into_owned())
-        .unwrap_or_default()
+    file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// The player for a file's name: `watch` plays `watch` and `watch-3`, never `watch2`.
 fn player(name: &str) -> Option<Player> {
     let claims = |kind: &str| {
-        name.strip_prefix(kind)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.']))
+        name.strip_prefix(kind).is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.']))
     };
     let kinds = zk::KINDS.iter().chain(kafka::KINDS);
-    kinds
-        .filter(|(kind, _)| claims(kind))
-        .max_by_key(|(kind, _)| kind.len())
-        .map(|(_, play)| *play)
+    kinds.filter(|(kind, _)| claims(kind)).max_by_key(|(kind, _)| kind.len()).map(|(_, play)| *play)
 }
 
 /// All recorded files in a folder and its sub-folders, in the order of their paths.

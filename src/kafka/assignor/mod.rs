@@ -67,9 +67,7 @@ impl Assignor {
 
     /// The assignor of that name.
     pub fn by_name(name: &str) -> Option<Assignor> {
-        Assignor::ALL
-            .into_iter()
-            .find(|assignor| assignor.name() == name)
+        Assignor::ALL.into_iter().find(|assignor| assignor.name() == name)
     }
 
     /// How its members give up partitions.
@@ -106,10 +104,7 @@ fn in_order(members: &[Subscriber]) -> Vec<&Subscriber> {
 }
 
 fn nothing_for_each(members: &[Subscriber]) -> GroupAssignment {
-    members
-        .iter()
-        .map(|member| (member.id.clone(), Vec::new()))
-        .collect()
+    members.iter().map(|member| (member.id.clone(), Vec::new())).collect()
 }
 
 /// The subscribed topics that exist, by name.

@@ -53,14 +53,8 @@ pub fn round_robin(
     };
     let threads = threads_of(head, members);
     let mut assignment = ThreadAssignment::new();
-    for (partition, thread) in shuffled(counts, &topics)
-        .into_iter()
-        .zip(threads.iter().cycle())
-    {
-        assignment
-            .entry(thread.clone())
-            .or_default()
-            .push(partition);
+    for (partition, thread) in shuffled(counts, &topics).into_iter().zip(threads.iter().cycle()) {
+        assignment.entry(thread.clone()).or_default().push(partition);
     }
     Ok(assignment)
 }

@@ -14,16 +14,10 @@ pub(super) fn assign(counts: &PartitionCounts, members: &[Subscriber]) -> GroupA
     let mut assignment = nothing_for_each(members);
     let ordered = in_order(members);
     for (topic, count) in subscribed(counts, members) {
-        let wanting: Vec<_> = ordered
-            .iter()
-            .filter(|m| m.topics.contains(topic))
-            .collect();
+        let wanting: Vec<_> = ordered.iter().filter(|m| m.topics.contains(topic)).collect();
         for (member, range) in wanting.iter().zip(ranges(count, wanting.len())) {
             let given = range.map(|number| TopicPartition::new(topic.clone(), number));
-            assignment
-                .entry(member.id.clone())
-                .or_default()
-                .extend(given);
+            assignment.entry(member.id.clone()).or_default().extend(given);
         }
     }
     assignment

@@ -40,10 +40,7 @@ mod tests {
     fn who_does_not_want_a_topic_is_passed_over() {
         let counts = PartitionCounts::from([("a".into(), 2), ("b".into(), 2)]);
         let members = [member("m2", &["a", "b"]), member("m1", &["b"])];
-        let told: Vec<_> = assign(&counts, &members)
-            .into_values()
-            .map(|p| p.len())
-            .collect();
+        let told: Vec<_> = assign(&counts, &members).into_values().map(|p| p.len()).collect();
         assert_eq!(told, [1, 3]);
     }
 }
