@@ -13,4 +13,7 @@ pub mod reply;
 pub mod request;
 pub mod stat;
 pub mod txn;
+pub mod words;
 pub mod zxid;
+
+pub use words::Words;

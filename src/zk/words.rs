@@ -1,0 +1,215 @@
+//! What a ZooKeeper server speaks: messages, timers, disk writes, wishes from outside, facts.
+//!
+//! What servers say among themselves is in `peer`.
+//!
+//! *Invariant: a message is what one frame of the real protocol holds.*
+
+use std::fmt;
+
+use super::path::Path;
+use super::peer::{PeerMessage, PeerTimer};
+use super::reply::{Answer, ConnectReply, Error, EventKind, WatchEvent};
+use super::request::{Connect, Op};
+use super::stat::{Millis, Owner, SessionId};
+use super::zxid::Zxid;
+use crate::sim::{KernelFact, Telling, Vocabulary};
+
+/// The words of the `zk` floor.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Words;
+
+/// One frame between client and server, or between servers.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Message {
+    /// A client's first.
+    Connect(Connect),
+    /// The answer to it.
+    ConnectReply(ConnectReply),
+    /// A client's request.
+    Request {
+        /// Its number on this connection; see [`xid`].
+        xid: i32,
+        /// What it asks for.
+        op: Op,
+    },
+    /// The answer to a request.
+    Reply(Reply),
+    /// What a watch tells.
+    Event(WatchEvent),
+    /// Between servers.
+    Peer(PeerMessage),
+}
+
+/// The answer to a request.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Reply {
+    /// The number of the request.
+    pub xid: i32,
+    /// Of the write itself, else the last that the server had applied.
+    pub zxid: Zxid,
+    /// `Err` if it was refused.
+    pub result: Result<Answer, Error>,
+}
+
+/// Numbers of requests that are not counted.
+// Source: ClientCnxn.
+pub mod xid {
+    /// ping.
+    pub const PING: i32 = -2;
+    /// auth.
+    pub const AUTH: i32 = -4;
+    /// setWatches.
+    pub const SET_WATCHES: i32 = -8;
+}
+
+/// What a server waits for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Timer {
+    /// The next bucket of sessions may be due.
+    SessionTick,
+    /// Time to look for containers and TTL znodes to remove.
+    ContainerCheck,
+    /// One of those that servers need among themselves.
+    Peer(PeerTimer),
+}
+
+/// What is being written to a server's disk.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Write {
+    /// The txn log, up to and including this zxid.
+    Log {
+        /// The last txn of the batch.
+        through: Zxid,
+    },
+    /// The epoch files.
+    Epochs,
+}
+
+/// What is asked of a server from outside the simulated network.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Request {
+    /// SIGTERM: stop in order.
+    Stop,
+}
+
+crate::facts! {
+    /// What servers tell.
+    pub enum Fact {
+        "session-opened" => SessionOpened { session: SessionId, timeout: Millis },
+        "session-resumed" => SessionResumed { session: SessionId },
+        "session-refused" => SessionRefused { session: SessionId },
+        "session-expired" => SessionExpired { session: SessionId },
+        "session-closed" => SessionClosed { session: SessionId, ephemerals: u32 },
+        "session-moved" => SessionMoved { session: SessionId },
+        "client-refused" => ClientRefused { seen: Zxid, last: Zxid },
+        "znode-created" => ZnodeCreated { path: Path, owner: Owner, zxid: Zxid },
+        "znode-changed" => ZnodeChanged { path: Path, version: i32, zxid: Zxid },
+        "acl-changed" => AclChanged { path: Path, version: i32, zxid: Zxid },
+        "znode-deleted" => ZnodeDeleted { path: Path, zxid: Zxid },
+        "watch-fired" => WatchFired { kind: EventKind, path: Path, session: SessionId },
+        "request-refused" => RequestRefused { op: &'static str, path: Path, error: Error },
+    }
+}
+
+/// A fact of a server, or of the kernel that runs it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Told {
+    /// The server's.
+    Zk(Fact),
+    /// The kernel's.
+    Kernel(KernelFact),
+}
+
+impl Vocabulary for Words {
+    type Message = Message;
+    type Timer = Timer;
+    type Write = Write;
+    type Request = Request;
+    type Fact = Told;
+
+    fn message_name(message: &Message) -> &'static str {
+        match message {
+            Message::Connect(_) => "connect",
+            Message::ConnectReply(_) => "connect-reply",
+            Message::Request { op, .. } => op.name(),
+            Message::Reply(_) => "reply",
+            Message::Event(_) => "watch-event",
+            Message::Peer(message) => message.name(),
+        }
+    }
+
+    fn timer_name(timer: &Timer) -> &'static str {
+        match timer {
+            Timer::SessionTick => "session-tick",
+            Timer::ContainerCheck => "container-check",
+            Timer::Peer(timer) => timer.name(),
+        }
+    }
+
+    fn request_name(request: &Request) -> &'static str {
+        match request {
+            Request::Stop => "stop",
+        }
+    }
+}
+
+impl Telling for Told {
+    fn key(&self) -> &'static str {
+        match self {
+            Told::Zk(fact) => fact.key(),
+            Told::Kernel(fact) => fact.key(),
+        }
+    }
+
+    fn fields(&self) -> Vec<(&'static str, String)> {
+        match self {
+            Told::Zk(fact) => fact.fields(),
+            Told::Kernel(fact) => fact.fields(),
+        }
+    }
+}
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Told::Zk(fact) => fact.fmt(f),
+            Told::Kernel(fact) => fact.fmt(f),
+        }
+    }
+}
+
+impl From<Fact> for Told {
+    fn from(fact: Fact) -> Told {
+        Told::Zk(fact)
+    }
+}
+
+impl From<KernelFact> for Told {
+    fn from(fact: KernelFact) -> Told {
+        Told::Kernel(fact)
+    }
+}
+
+impl From<PeerMessage> for Message {
+    fn from(message: PeerMessage) -> Message {
+        Message::Peer(message)
+    }
+}
+
+impl From<PeerTimer> for Timer {
+    fn from(timer: PeerTimer) -> Timer {
+        Timer::Peer(timer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Fact;
+    use crate::zk::stat::SessionId;
+
+    #[test]
+    fn facts_print_in_notation() {
+        let fact = Fact::SessionExpired { session: SessionId(26) };
+        assert_eq!(fact.to_string(), "session-expired session=0x1a");
+    }
+}
