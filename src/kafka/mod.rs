@@ -7,7 +7,13 @@
 
 pub mod assignor;
 pub mod election;
+mod error;
+pub mod group_record;
 pub mod id;
 pub mod java_hash;
+pub mod message;
 pub mod partitioner;
 pub mod placement;
+pub mod record;
+
+pub use error::{Error, Remedy};
