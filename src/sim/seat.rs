@@ -83,21 +83,6 @@ impl<P: Process> Seat<P> {
         let found = self.links.binary_search_by_key(&peer, |link| link.peer);
         found.ok().map(|index| &self.links[index])
     }
-
-    /// The link to `peer`, made if need be with the latencies of `stream`.
-    pub(super) fn link_or(
-        &mut self,
-        peer: ProcessId,
-        stream: impl FnOnce() -> Stream,
-    ) -> &mut Link {
-        match self.links.binary_search_by_key(&peer, |link| link.peer) {
-            Ok(index) => &mut self.links[index],
-            Err(index) => {
-                self.links.insert(index, Link::new(peer, stream()));
-                &mut self.links[index]
-            }
-        }
-    }
 }
 
 /// What the state hash sees: the process, its power, its connections and armed timers.

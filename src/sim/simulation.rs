@@ -4,7 +4,7 @@
 //! *Invariant:* nothing else moves time or draws lots. `clone` is a snapshot that costs a few
 //! pointers per process, and an untouched process keeps its address.
 
-use super::chance::Stream;
+use super::chance::{Draw, Stream};
 use super::fact::{KernelFact, ProcessName};
 use super::link::{Direction, Link};
 use super::outbox::{Effect, Outbox};
@@ -44,6 +44,15 @@ pub struct Sim<P: Process> {
     next_id: EventId,
     seats: Vec<Arc<Seat<P>>>,
     queue: Queue<P::Words>,
+    scratch: Scratch<P::Words>,
+}
+
+/// Buffers that are empty between events, kept so that an event allocates nothing.
+#[derive(Clone, Debug)]
+struct Scratch<W: Vocabulary> {
+    effects: Vec<Effect<W>>,
+    draws: Vec<(Draw, u64)>,
+    entries: Vec<Entry<W>>,
 }
 
 type Words<P> = <P as Process>::Words;
@@ -60,6 +69,7 @@ impl<P: Process> Sim<P> {
             next_id: EventId(1),
             seats: Vec::new(),
             queue: Queue::new(),
+            scratch: Scratch { effects: Vec::new(), draws: Vec::new(), entries: Vec::new() },
         }
     }
 
@@ -236,10 +246,17 @@ impl<P: Process> Sim<P> {
     }
 
     fn link(&mut self, from: ProcessId, to: ProcessId) -> &mut Link {
-        let (seed, there) = (self.seed, self.seats[to.index()].name.clone());
-        let seat = Arc::make_mut(&mut self.seats[from.index()]);
-        let here = seat.name.clone();
-        seat.link_or(to, || Stream::named(seed, "latency", &format!("{here}>{there}")))
+        let links = &self.seats[from.index()].links;
+        let index = match links.binary_search_by_key(&to, |link| link.peer) {
+            Ok(index) => index,
+            Err(index) => {
+                let owner = format!("{}>{}", self.name(from), self.name(to));
+                let latency = Stream::named(self.seed, "latency", &owner);
+                self.seat(from).links.insert(index, Link::new(to, latency));
+                index
+            }
+        };
+        &mut self.seat(from).links[index]
     }
 
     fn schedule(&mut self, at: SimTime, cause: EventId, pending: Pending<Words<P>>) {
@@ -391,18 +408,21 @@ impl<P: Process> Sim<P> {
     ) {
         let (what, name) = heading(&event);
         let at = self.now;
+        let mut draws = std::mem::take(&mut self.scratch.draws);
+        let mut entries = std::mem::take(&mut self.scratch.entries);
+        let effects = std::mem::take(&mut self.scratch.effects);
         let seat = Arc::make_mut(&mut self.seats[process.index()]);
         seat.last_event = id;
-        let mut draws = Vec::new();
-        let mut out = Outbox::new((process, at, id), Vec::new(), &mut seat.dice, &mut draws);
+        let mut out = Outbox::new((process, at, id), effects, &mut seat.dice, &mut draws);
         seat.process.handle(event, &mut out);
-        let effects = out.into_effects();
-        let mut entries: Vec<Entry<Words<P>>> = Vec::new();
-        entries.extend(draws.into_iter().map(|(draw, value)| Entry::Draw(draw, value)));
-        for effect in effects {
+        let mut effects = out.into_effects();
+        entries.extend(draws.drain(..).map(|(draw, value)| Entry::Draw(draw, value)));
+        for effect in effects.drain(..) {
             self.carry_out(id, process, effect, &mut entries);
         }
-        trace.push(&Heading { id, at, process: Some(process), cause, what, name }, entries);
+        let heading = Heading { id, at, process: Some(process), cause, what, name };
+        trace.push(&heading, entries.drain(..));
+        self.scratch = Scratch { effects, draws, entries };
     }
 
     fn carry_out(
