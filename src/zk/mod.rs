@@ -7,12 +7,21 @@
 //! *Invariant: nothing here knows of Kafka.*
 
 pub mod acl;
+pub mod apply;
+pub mod database;
+pub mod hash_order;
 pub mod path;
 pub mod peer;
+pub mod prep;
+pub mod reads;
 pub mod reply;
 pub mod request;
+pub mod session;
+pub mod settings;
 pub mod stat;
+pub mod tree;
 pub mod txn;
+pub mod watch;
 pub mod words;
 pub mod zxid;
 

@@ -1,0 +1,76 @@
+//! What a server is configured with, by its real names.
+//!
+//! *Invariant: a setting keeps ZooKeeper's default unless somebody changed it.*
+
+use super::stat::Millis;
+use crate::sim::Span;
+
+/// The settings of one server, with the defaults of the sample file where there is one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Settings {
+    /// `tickTime`.
+    pub tick_time: Span,
+    /// `minSessionTimeout`; `None` is two ticks.
+    pub min_session_timeout: Option<Span>,
+    /// `maxSessionTimeout`; `None` is twenty ticks.
+    pub max_session_timeout: Option<Span>,
+    /// `znode.container.checkIntervalMs`; zero never looks.
+    pub container_check_interval: Span,
+    /// `zookeeper.extendedTypesEnabled`: may znodes have a TTL?
+    pub ttl_znodes: Switch,
+    /// `jute.maxbuffer`: the longest frame in bytes.
+    pub jute_maxbuffer: u64,
+    /// `snapCount`: about how many txns go by between two snapshots.
+    pub snap_count: u64,
+}
+
+/// On or off.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Switch {
+    /// Enabled.
+    On,
+    /// Disabled.
+    Off,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            tick_time: Span::ms(2000),
+            min_session_timeout: None,
+            max_session_timeout: None,
+            container_check_interval: Span::secs(60),
+            ttl_znodes: Switch::Off,
+            jute_maxbuffer: 0xfffff,
+            snap_count: 100_000,
+        }
+    }
+}
+
+impl Settings {
+    /// The session timeout that a client gets for the one it wants.
+    // Source: ZooKeeperServer.processConnectRequest.
+    pub fn negotiated(&self, wanted: Millis) -> Millis {
+        let bound = |span: Span| span.as_ms().cast_signed();
+        let min = bound(self.min_session_timeout.unwrap_or(self.tick_time * 2));
+        let max = bound(self.max_session_timeout.unwrap_or(self.tick_time * 20));
+        Millis(wanted.0.max(min).min(max))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Settings;
+    use crate::zk::stat::Millis;
+
+    #[test]
+    fn timeouts_are_two_to_twenty_ticks() {
+        let settings = Settings::default();
+        let check = |wanted, expected| {
+            assert_eq!(settings.negotiated(Millis(wanted)), Millis(expected));
+        };
+        check(-5, 4000);
+        check(4001, 4001);
+        check(60_000, 40_000);
+    }
+}
