@@ -44,7 +44,7 @@ impl SessionNumbers {
     }
 
     /// A session that never was.
-    pub fn next(&mut self) -> SessionId {
+    pub fn take(&mut self) -> SessionId {
         let session = SessionId(self.next);
         self.next += 1;
         session
@@ -240,8 +240,8 @@ mod tests {
     #[test]
     fn numbers_hold_server_and_clock() {
         let mut numbers = SessionNumbers::new(ServerId(2), at(0x1_2345));
-        assert_eq!(numbers.next().to_string(), "0x200000123450000");
-        assert_eq!(numbers.next().to_string(), "0x200000123450001");
+        assert_eq!(numbers.take().to_string(), "0x200000123450000");
+        assert_eq!(numbers.take().to_string(), "0x200000123450001");
     }
 
     #[test]
