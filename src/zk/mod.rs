@@ -8,7 +8,10 @@
 
 pub mod acl;
 pub mod apply;
+pub mod client;
+pub mod client_watches;
 pub mod database;
+pub mod ensemble;
 pub mod hash_order;
 pub mod path;
 pub mod peer;
@@ -25,4 +28,6 @@ pub mod watch;
 pub mod words;
 pub mod zxid;
 
+pub use client::{Client, Notice};
+pub use ensemble::ServerId;
 pub use words::Words;

@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use super::client::ClientTimer;
+use super::ensemble::ServerId;
 use super::path::Path;
 use super::peer::{PeerMessage, PeerTimer};
 use super::reply::{Answer, ConnectReply, Error, EventKind, WatchEvent};
@@ -71,6 +73,8 @@ pub enum Timer {
     ContainerCheck,
     /// One of those that servers need among themselves.
     Peer(PeerTimer),
+    /// One of a client's.
+    Client(ClientTimer),
 }
 
 /// What is being written to a server's disk.
@@ -93,7 +97,7 @@ pub enum Request {
 }
 
 crate::facts! {
-    /// What servers tell.
+    /// What servers and clients tell.
     pub enum Fact {
         "session-opened" => SessionOpened { session: SessionId, timeout: Millis },
         "session-resumed" => SessionResumed { session: SessionId },
@@ -107,6 +111,9 @@ crate::facts! {
         "acl-changed" => AclChanged { path: Path, version: i32, zxid: Zxid },
         "znode-deleted" => ZnodeDeleted { path: Path, zxid: Zxid },
         "watch-fired" => WatchFired { kind: EventKind, path: Path, session: SessionId },
+        "zk-connected" => Connected { session: SessionId, server: ServerId },
+        "zk-disconnected" => Disconnected { session: SessionId, server: ServerId },
+        "zk-expired" => Expired { session: SessionId, server: ServerId },
         "request-refused" => RequestRefused { op: &'static str, path: Path, error: Error },
     }
 }
@@ -143,6 +150,7 @@ impl Vocabulary for Words {
             Timer::SessionTick => "session-tick",
             Timer::ContainerCheck => "container-check",
             Timer::Peer(timer) => timer.name(),
+            Timer::Client(timer) => timer.name(),
         }
     }
 
@@ -199,6 +207,12 @@ impl From<PeerMessage> for Message {
 impl From<PeerTimer> for Timer {
     fn from(timer: PeerTimer) -> Timer {
         Timer::Peer(timer)
+    }
+}
+
+impl From<ClientTimer> for Timer {
+    fn from(timer: ClientTimer) -> Timer {
+        Timer::Client(timer)
     }
 }
 
