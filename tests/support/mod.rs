@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+pub mod judge;
 pub mod kafka;
 pub mod story;
 pub mod swarm;

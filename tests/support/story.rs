@@ -5,6 +5,8 @@ use serde_json::Value;
 
 use super::Played;
 
+pub mod step;
+
 /// Tells a recorded story and judges ours by it; it counts as one case.
 pub fn play(_recorded: &Value) -> Played {
     Played::NotYet
