@@ -12,6 +12,12 @@ use crate::sim::ProcessId;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct ServerId(pub u8);
 
+impl ServerId {
+    /// What a standalone server uses.
+    // Source: SessionTrackerImpl (createSessionTrackerServerId).
+    pub const STANDALONE: ServerId = ServerId(1);
+}
+
 impl fmt::Display for ServerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "zk{}", self.0)

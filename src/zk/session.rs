@@ -8,26 +8,11 @@
 
 use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
 
+pub use super::ensemble::ServerId;
 use super::reply::Error;
 use super::request::Password;
 use super::stat::{Millis, SessionId};
 use crate::sim::{SimTime, Span};
-
-/// A server of the ensemble: the number in its `myid`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ServerId(pub u8);
-
-impl ServerId {
-    /// What a standalone server uses.
-    // Source: SessionTrackerImpl (createSessionTrackerServerId).
-    pub const STANDALONE: ServerId = ServerId(1);
-}
-
-impl std::fmt::Display for ServerId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", self.0)
-    }
-}
 
 /// Numbers new sessions on one server.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
