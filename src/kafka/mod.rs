@@ -8,6 +8,7 @@
 pub mod assignor;
 pub mod election;
 mod error;
+pub mod group;
 pub mod group_record;
 pub mod id;
 pub mod java_hash;

@@ -1,0 +1,420 @@
+//! The coordinator's offsets and its view of whole groups: commit, fetch, delete, describe, list,
+//! and taking groups over from the log or giving them up.
+//!
+//! *Invariant: an offset is shown only once the log has it.*
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::desk::{Caller, Desk, GroupFact, GroupNumber, GroupTimer, MemberNumber};
+use super::state::{Group, GroupState, Member, Seniority, no_subscription};
+use super::{GroupCoordinator, Ledger, Storing, StoringOffsets, Turn, answer, record};
+use crate::kafka::error::Error;
+use crate::kafka::group_record::{
+    GroupMetadataValue, OffsetAndMetadata, OffsetsKey, OffsetsValue, StoredMember,
+};
+use crate::kafka::id::{GroupId, TopicPartition};
+use crate::kafka::message::{
+    CommittedOffset, DeleteGroupsRequest, DeleteGroupsResponse, DescribeGroupsRequest,
+    DescribeGroupsResponse, DescribedGroup, DescribedGroupMember, ListGroupsRequest,
+    ListGroupsResponse, MemberIdentity, OffsetCommitRequest, OffsetCommitResponse,
+    OffsetDeleteRequest, OffsetDeleteResponse, OffsetFetchRequest, OffsetFetchResponse,
+};
+use crate::kafka::record::{Content, Record};
+
+impl GroupCoordinator {
+    // Source: KafkaApis.handleOffsetCommitRequest, GroupCoordinator.handleCommitOffsets
+    pub(super) fn offset_commit(
+        &mut self,
+        caller: Caller,
+        ask: OffsetCommitRequest,
+        exists: &dyn Fn(&TopicPartition) -> bool,
+        desk: &mut Desk<'_>,
+    ) {
+        if let Err(error) = self.may_commit(&ask.member, desk) {
+            let topics = ask.topics.into_iter().map(|(p, _)| (p, Some(error))).collect();
+            return desk.answer(caller, OffsetCommitResponse { topics });
+        }
+        let (known, unknown): (Vec<_>, Vec<_>) =
+            ask.topics.into_iter().partition(|(p, _)| exists(p));
+        let missing = |(p, _)| (p, Some(Error::UnknownTopicOrPartition));
+        let refused: Vec<_> = unknown.into_iter().map(missing).collect();
+        if known.is_empty() {
+            return desk.answer(caller, OffsetCommitResponse { topics: refused });
+        }
+        let stamp = |(p, offset): (TopicPartition, CommittedOffset)| (p, stamped(offset, desk));
+        let offsets: Vec<_> = known.into_iter().map(stamp).collect();
+        let group = ask.member.group_id;
+        self.turn_or_new(&group, desk).store_offsets(caller, offsets, refused);
+    }
+
+    // Source: GroupCoordinator.validateOffsetCommit
+    fn may_commit(&mut self, member: &MemberIdentity, desk: &mut Desk<'_>) -> Result<(), Error> {
+        self.speaks_for(&member.group_id)?;
+        let simple = member.generation_id.0 < 0;
+        match self.turn(&member.group_id, desk) {
+            Some(mut turn) => turn.may_commit(member),
+            None if simple => Ok(()),
+            None => Err(Error::IllegalGeneration),
+        }
+    }
+
+    pub(super) fn offsets_are_stored(
+        &mut self,
+        storing: StoringOffsets,
+        outcome: Result<(), Error>,
+        desk: &mut Desk<'_>,
+    ) {
+        let StoringOffsets { group, caller, offsets, refused: mut topics } = storing;
+        topics.extend(offsets.iter().map(|(p, _)| (p.clone(), outcome.err())));
+        if let (Ok(()), Some(mut turn)) = (outcome, self.turn(&group, desk)) {
+            turn.show_offsets(offsets);
+        }
+        desk.answer(caller, OffsetCommitResponse { topics });
+    }
+
+    // Source: GroupCoordinator.handleFetchOffsets
+    pub(super) fn offset_fetch(
+        &mut self,
+        caller: Caller,
+        ask: &OffsetFetchRequest,
+        desk: &mut Desk<'_>,
+    ) {
+        let error = self.speaks_for(&ask.group_id).err();
+        let group = self.groups.get(&ask.group_id);
+        let committed = |p: &TopicPartition| group.and_then(|group| group.offsets.get(p)).cloned();
+        let topics = match &ask.topics {
+            _ if error.is_some() => Vec::new(),
+            Some(topics) => topics.iter().map(|p| (p.clone(), committed(p))).collect(),
+            None => group.map_or_else(Vec::new, |group| {
+                group.offsets.iter().map(|(p, offset)| (p.clone(), Some(offset.clone()))).collect()
+            }),
+        };
+        desk.answer(caller, OffsetFetchResponse { error, topics });
+    }
+
+    // Source: GroupCoordinator.handleDeleteOffsets
+    pub(super) fn offset_delete(
+        &mut self,
+        caller: Caller,
+        ask: &OffsetDeleteRequest,
+        desk: &mut Desk<'_>,
+    ) {
+        let spoken_for = self.speaks_for(&ask.group_id);
+        let (error, topics) = match (spoken_for, self.turn(&ask.group_id, desk)) {
+            (Err(error), _) => (Some(error), Vec::new()),
+            (Ok(()), None) => (Some(Error::GroupIdNotFound), Vec::new()),
+            (Ok(()), Some(mut turn)) => (None, turn.delete_offsets(&ask.topics)),
+        };
+        desk.answer(caller, OffsetDeleteResponse { error, topics });
+    }
+
+    // Source: GroupCoordinator.handleDescribeGroup
+    pub(super) fn describe_groups(
+        &mut self,
+        caller: Caller,
+        ask: &DescribeGroupsRequest,
+        desk: &mut Desk<'_>,
+    ) {
+        let groups = ask.groups.iter().map(|id| self.described(id)).collect();
+        desk.answer(caller, DescribeGroupsResponse { groups });
+    }
+
+    fn described(&self, id: &GroupId) -> DescribedGroup {
+        let error = self.speaks_for(id).err();
+        match self.groups.get(id) {
+            Some(group) if error.is_none() => describe(group),
+            _ => DescribedGroup {
+                error,
+                group_id: id.clone(),
+                group_state: GroupState::Dead.name(),
+                protocol_data: "".into(),
+                members: Vec::new(),
+            },
+        }
+    }
+
+    // Source: GroupCoordinator.handleListGroups
+    pub(super) fn list_groups(
+        &mut self,
+        caller: Caller,
+        ask: &ListGroupsRequest,
+        desk: &mut Desk<'_>,
+    ) {
+        let wanted = |group: &&Group| {
+            ask.states_filter.is_empty()
+                || ask.states_filter.iter().any(|state| **state == *group.state.name())
+        };
+        let line = |group: &Group| (group.group_id.clone(), group.state.name());
+        let groups = self.groups().filter(wanted).map(line).collect();
+        desk.answer(caller, ListGroupsResponse { error: None, groups });
+    }
+
+    // Source: GroupCoordinator.handleDeleteGroups
+    pub(super) fn delete_groups(
+        &mut self,
+        caller: Caller,
+        ask: &DeleteGroupsRequest,
+        desk: &mut Desk<'_>,
+    ) {
+        let mut results = Vec::new();
+        for id in &ask.groups_names {
+            results.push((id.clone(), self.delete_group(id, desk).err()));
+        }
+        desk.answer(caller, DeleteGroupsResponse { results });
+    }
+
+    fn delete_group(&mut self, id: &GroupId, desk: &mut Desk<'_>) -> Result<(), Error> {
+        self.speaks_for(id)?;
+        let mut turn = self.turn(id, desk).ok_or(Error::GroupIdNotFound)?;
+        if turn.group.state != GroupState::Empty {
+            return Err(Error::NonEmptyGroup);
+        }
+        turn.bury();
+        self.groups.remove(id);
+        Ok(())
+    }
+
+    /// Takes a partition of `__consumer_offsets` over: its groups are what its records say.
+    // Source: GroupMetadataManager.doLoadGroupsAndOffsets
+    // Real: read by a thread, and members are told to wait meanwhile; here at once, because it
+    // would take no longer than a message.
+    pub fn lead<'r>(
+        &mut self,
+        partition: i32,
+        records: impl IntoIterator<Item = &'r Record>,
+        desk: &mut Desk<'_>,
+    ) {
+        self.led.insert(partition);
+        let mut stored: BTreeMap<GroupId, Stored> = BTreeMap::new();
+        records.into_iter().for_each(|record| read(record, &mut stored));
+        stored.retain(|_, found| found.group.is_some() || !found.offsets.is_empty());
+        for (id, found) in stored {
+            let group = load(id.clone(), found, &mut self.ledger, desk);
+            self.groups.insert(id, Arc::new(group));
+        }
+    }
+
+    /// Gives a partition of `__consumer_offsets` up: its groups are sent away.
+    // Source: GroupCoordinator.onResignation
+    pub fn resign(&mut self, partition: i32, desk: &mut Desk<'_>) {
+        if !self.led.remove(&partition) {
+            return;
+        }
+        let gone = |id: &&GroupId| self.partition_of(id) == partition;
+        let ids: Vec<GroupId> = self.groups.keys().filter(gone).cloned().collect();
+        for id in ids {
+            let mut turn = self.turn(&id, desk).expect("it is kept here");
+            turn.dismiss_all(Error::NotCoordinator);
+            self.groups.remove(&id);
+            desk.tell(GroupFact::Unloaded { group: id });
+        }
+    }
+
+    /// Whether this broker keeps the groups of a partition.
+    pub fn leads(&self, partition: i32) -> bool {
+        self.led.contains(&partition)
+    }
+
+    /// Forgets all offsets in partitions that are no more.
+    // Source: GroupCoordinator.handleDeletedPartitions
+    pub fn partitions_deleted(&mut self, deleted: &[TopicPartition], desk: &mut Desk<'_>) {
+        let ids: Vec<GroupId> = self.groups.keys().cloned().collect();
+        for id in ids {
+            let mut turn = self.turn(&id, desk).expect("it is kept here");
+            turn.forget_offsets(deleted);
+        }
+    }
+}
+
+impl Turn<'_, '_> {
+    fn may_commit(&mut self, member: &MemberIdentity) -> Result<(), Error> {
+        let simple = member.generation_id.0 < 0;
+        let named = !member.member_id.as_str().is_empty() || member.group_instance_id.is_some();
+        match self.group.state {
+            GroupState::Dead => return Err(Error::CoordinatorNotAvailable),
+            GroupState::Empty if simple => return Ok(()),
+            _ if simple && !named => return Err(Error::UnknownMemberId),
+            _ => self.check_generation(member)?,
+        }
+        self.keep_alive(&member.member_id);
+        match self.group.state {
+            GroupState::CompletingRebalance => Err(Error::RebalanceInProgress),
+            _ => Ok(()),
+        }
+    }
+
+    fn store_offsets(
+        &mut self,
+        caller: Caller,
+        offsets: Vec<(TopicPartition, OffsetAndMetadata)>,
+        refused: Vec<(TopicPartition, Option<Error>)>,
+    ) {
+        let group = self.group.group_id.clone();
+        let one = |(partition, offset): &(TopicPartition, OffsetAndMetadata)| {
+            let value = Content::OffsetsValue(Arc::new(OffsetsValue::Offset(offset.clone())));
+            record(offset_key(&group, partition), Some(value), self.desk)
+        };
+        let records: Vec<Record> = offsets.iter().map(one).collect();
+        let partition = self.partition();
+        let storing = StoringOffsets { group, caller, offsets, refused };
+        self.ledger.append(Storing::Offsets(storing), partition, records, self.desk);
+    }
+
+    fn show_offsets(&mut self, offsets: Vec<(TopicPartition, OffsetAndMetadata)>) {
+        for (partition, stored) in offsets {
+            let (group, offset) = (self.group.group_id.clone(), stored.offset);
+            self.group.offsets.insert_mut(partition.clone(), stored);
+            self.desk.tell(GroupFact::OffsetCommitted { group, partition, offset });
+        }
+    }
+
+    fn delete_offsets(&mut self, asked: &[TopicPartition]) -> Vec<(TopicPartition, Option<Error>)> {
+        let in_use = |p: &TopicPartition| self.group.is_subscribed_to(p.topic.as_str());
+        let error = |p: &TopicPartition| in_use(p).then_some(Error::GroupSubscribedToTopic);
+        let answers: Vec<_> = asked.iter().map(|p| (p.clone(), error(p))).collect();
+        let free: Vec<TopicPartition> =
+            answers.iter().filter(|(_, e)| e.is_none()).map(|(p, _)| p.clone()).collect();
+        self.forget_offsets(&free);
+        answers
+    }
+
+    fn forget_offsets(&mut self, partitions: &[TopicPartition]) {
+        let group = self.group.group_id.clone();
+        let mut tombstones = Vec::new();
+        for partition in partitions {
+            if self.group.offsets.remove_mut(partition) {
+                tombstones.push(record(offset_key(&group, partition), None, self.desk));
+            }
+        }
+        self.store_note(tombstones);
+    }
+
+    fn store_note(&mut self, records: Vec<Record>) {
+        if !records.is_empty() {
+            let partition = self.partition();
+            self.ledger.append(Storing::Note, partition, records, self.desk);
+        }
+    }
+
+    /// Ends an Empty group: all its records are taken back.
+    fn bury(&mut self) {
+        let all: Vec<TopicPartition> = self.group.offsets.keys().cloned().collect();
+        let group = self.group.group_id.clone();
+        let mut tombstones: Vec<Record> =
+            all.iter().map(|p| record(offset_key(&group, p), None, self.desk)).collect();
+        let key = Content::OffsetsKey(OffsetsKey::Group { group: group.clone() });
+        tombstones.push(record(key, None, self.desk));
+        self.group.change(GroupState::Dead, self.desk.now());
+        self.desk.tell(GroupFact::Dead { group });
+        self.store_note(tombstones);
+    }
+}
+
+fn stamped(offset: CommittedOffset, desk: &Desk<'_>) -> OffsetAndMetadata {
+    OffsetAndMetadata {
+        offset: offset.committed_offset,
+        leader_epoch: offset.committed_leader_epoch,
+        metadata: offset.committed_metadata,
+        commit_timestamp: desk.now(),
+    }
+}
+
+fn offset_key(group: &GroupId, partition: &TopicPartition) -> Content {
+    let (group, partition) = (group.clone(), partition.clone());
+    Content::OffsetsKey(OffsetsKey::Offset { group, partition })
+}
+
+/// A group as tools see it: assignments only while it is Stable.
+// Source: GroupMetadata.summary
+fn describe(group: &Group) -> DescribedGroup {
+    let stable = group.state == GroupState::Stable;
+    let protocol = group.protocol.clone().filter(|_| stable).unwrap_or_else(|| "".into());
+    let of = |member: &Member| DescribedGroupMember {
+        member_id: member.member_id.clone(),
+        group_instance_id: member.group_instance_id.clone(),
+        client_id: member.client_id.clone(),
+        client_host: "/127.0.0.1".into(),
+        member_metadata: if stable { member.metadata(&protocol) } else { no_subscription() },
+        member_assignment: if stable { member.assignment.clone() } else { answer::nothing() },
+    };
+    DescribedGroup {
+        error: None,
+        group_id: group.group_id.clone(),
+        group_state: group.state.name(),
+        protocol_data: protocol.clone(),
+        members: group.in_order().into_iter().map(of).collect(),
+    }
+}
+
+/// What the log says of one group.
+#[derive(Default)]
+struct Stored {
+    group: Option<GroupMetadataValue>,
+    offsets: BTreeMap<TopicPartition, OffsetAndMetadata>,
+}
+
+fn read(record: &Record, stored: &mut BTreeMap<GroupId, Stored>) {
+    let value = match &record.value {
+        Some(Content::OffsetsValue(value)) => Some((**value).clone()),
+        _ => None,
+    };
+    match (&record.key, value) {
+        (Some(Content::OffsetsKey(OffsetsKey::Group { group })), value) => {
+            let found = stored.entry(group.clone()).or_default();
+            found.group = match value {
+                Some(OffsetsValue::Group(group)) => Some(group),
+                _ => None,
+            };
+        }
+        (Some(Content::OffsetsKey(OffsetsKey::Offset { group, partition })), value) => {
+            let offsets = &mut stored.entry(group.clone()).or_default().offsets;
+            match value {
+                Some(OffsetsValue::Offset(offset)) => offsets.insert(partition.clone(), offset),
+                _ => offsets.remove(partition),
+            };
+        }
+        _ => {}
+    }
+}
+
+// Source: GroupMetadata.loadGroup, GroupCoordinator.onGroupLoaded
+fn load(id: GroupId, found: Stored, ledger: &mut Ledger, desk: &mut Desk<'_>) -> Group {
+    let mut group = Group::new(id, GroupNumber(ledger.number()), desk.now());
+    group.offsets = found.offsets.into_iter().collect();
+    let Some(stored) = found.group else { return group };
+    group.generation = stored.generation;
+    group.protocol = stored.protocol.clone();
+    group.leader = stored.leader;
+    group.since = stored.current_state_timestamp;
+    if !stored.members.is_empty() {
+        group.state = GroupState::Stable;
+    }
+    for member in stored.members {
+        let number = MemberNumber(ledger.number());
+        desk.arm(GroupTimer::Session(number), member.session_timeout);
+        let member = load_member(member, number, group.protocol.clone());
+        group.members.insert(member.member_id.clone(), member);
+    }
+    let members = u32::try_from(group.members.len()).expect("groups are small");
+    let (name, generation) = (group.group_id.clone(), group.generation);
+    desk.tell(GroupFact::Loaded { group: name, generation, members });
+    group
+}
+
+fn load_member(stored: StoredMember, number: MemberNumber, protocol: Option<Arc<str>>) -> Member {
+    let protocol = protocol.unwrap_or_else(|| "".into());
+    Member {
+        member_id: stored.member_id,
+        number,
+        group_instance_id: stored.group_instance_id,
+        client_id: stored.client_id,
+        rebalance_timeout: stored.rebalance_timeout,
+        session_timeout: stored.session_timeout,
+        protocols: vec![(protocol, stored.subscription)],
+        assignment: stored.assignment,
+        awaiting_join: None,
+        awaiting_sync: None,
+        seniority: Seniority::Settled,
+    }
+}
