@@ -14,6 +14,8 @@
 //!   text/     words for people, one catalog per language        (a leaf)
 //! ```
 
+pub mod cluster;
 pub mod kafka;
+pub mod lab;
 pub mod sim;
 pub mod zk;

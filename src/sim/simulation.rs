@@ -173,11 +173,18 @@ impl<P: Process> Sim<P> {
         }
     }
 
+    /// Handles the next event if it comes before `moment` is reached; tells which process moved.
+    pub fn step_before(
+        &mut self,
+        moment: Moment,
+        trace: &mut Trace<Words<P>>,
+    ) -> Option<ProcessId> {
+        if self.comes_before(moment) { self.step(trace) } else { None }
+    }
+
     /// Handles every event up to `moment`, and moves the time there.
     pub fn advance_to(&mut self, moment: Moment, trace: &mut Trace<Words<P>>) {
-        while self.comes_before(moment) {
-            self.step(trace);
-        }
+        while self.step_before(moment, trace).is_some() {}
         if self.now < moment.at {
             self.now = moment.at;
             self.done = 0;

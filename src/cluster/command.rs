@@ -1,0 +1,441 @@
+//! What somebody may do to a cluster from outside, each in one row: name, usage, example, parse, print.
+//!
+//! *Invariant:* [`apply`] does the same to the same cluster at the same moment; what cannot be done is
+//! refused before anything is touched.
+
+use super::notation::{Line, Trouble, Word};
+use super::{Cluster, Trace};
+use crate::sim::{Direction, EventId, Intervention, Power, ProcessId, ProcessName, Span};
+use std::fmt;
+use std::sync::Arc;
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "each is told by its row")]
+pub enum Command {
+    Kill { process: ProcessName },
+    Stop { process: ProcessName },
+    Start { process: ProcessName },
+    Freeze { process: ProcessName },
+    Thaw { process: ProcessName },
+    Cut { path: Path },
+    Heal { path: Path },
+    HealAll,
+    DelayNext { from: ProcessName, to: ProcessName, by: Span },
+    Delay { message: EventId, by: Span },
+    Drop { message: EventId },
+    Fix { process: ProcessName, draw: Arc<str>, value: u64 },
+    SlowDisk { process: ProcessName, by: Span },
+}
+
+/// A cable, and which way.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Path {
+    /// One end.
+    pub from: ProcessName,
+    /// The other.
+    pub to: ProcessName,
+    /// One way or both.
+    pub direction: Direction,
+}
+
+/// A command's listing: the one place where it is described.
+pub struct Row {
+    /// The verb.
+    pub name: &'static str,
+    /// How it is written.
+    pub usage: &'static str,
+    /// One that could be given.
+    pub example: &'static str,
+    /// Reads what follows the verb.
+    pub parse: fn(&mut Line) -> Result<Command, Trouble>,
+    /// What follows the verb, if this is the row of the command.
+    pub print: fn(&Command) -> Option<String>,
+}
+
+macro_rules! on_process {
+    ($name:literal, $variant:ident) => {
+        Row {
+            name: $name,
+            usage: concat!($name, " PROCESS"),
+            example: concat!($name, " broker1"),
+            parse: |line| Ok(Command::$variant { process: process(line)? }),
+            print: |command| match command {
+                Command::$variant { process } => Some(process.to_string()),
+                _ => None,
+            },
+        }
+    };
+}
+
+/// Every command.
+pub const COMMANDS: &[Row] = &[
+    on_process!("kill", Kill),
+    on_process!("stop", Stop),
+    on_process!("start", Start),
+    on_process!("freeze", Freeze),
+    on_process!("thaw", Thaw),
+    Row {
+        name: "cut",
+        usage: "cut PROCESS PROCESS | cut FROM>TO",
+        example: "cut broker1 broker3",
+        parse: |line| Ok(Command::Cut { path: path(line)? }),
+        print: |command| match command {
+            Command::Cut { path } => Some(path.to_string()),
+            _ => None,
+        },
+    },
+    Row {
+        name: "heal",
+        usage: "heal PROCESS PROCESS | heal FROM>TO | heal all",
+        example: "heal broker1 broker3",
+        parse: heal,
+        print: |command| match command {
+            Command::Heal { path } => Some(path.to_string()),
+            Command::HealAll => Some("all".into()),
+            _ => None,
+        },
+    },
+    Row {
+        name: "delay",
+        usage: "delay link=FROM>TO by=SPAN | delay message=EVENT by=SPAN",
+        example: "delay link=broker2>zk1 by=50ms",
+        parse: delay,
+        print: |command| match command {
+            Command::DelayNext { from, to, by } => Some(format!("link={from}>{to} by={by}")),
+            Command::Delay { message, by } => Some(format!("message={message} by={by}")),
+            _ => None,
+        },
+    },
+    Row {
+        name: "drop",
+        usage: "drop message=EVENT",
+        example: "drop message=1234",
+        parse: |line| {
+            Ok(Command::Drop { message: line.must("message", "the number of an event")?.event()? })
+        },
+        print: |command| match command {
+            Command::Drop { message } => Some(format!("message={message}")),
+            _ => None,
+        },
+    },
+    Row {
+        name: "fix",
+        usage: "fix process=PROCESS draw=DRAW value=N",
+        example: "fix process=broker1 draw=placement-start value=2",
+        parse: fix,
+        print: |command| match command {
+            Command::Fix { process, draw, value } => {
+                Some(format!("process={process} draw={draw} value={value}"))
+            }
+            _ => None,
+        },
+    },
+    Row {
+        name: "disk",
+        usage: "disk PROCESS slower-by=SPAN",
+        example: "disk broker1 slower-by=20ms",
+        parse: |line| {
+            let process = process(line)?;
+            Ok(Command::SlowDisk { process, by: line.must("slower-by", "SPAN")?.span()? })
+        },
+        print: |command| match command {
+            Command::SlowDisk { process, by } => Some(format!("{process} slower-by={by}")),
+            _ => None,
+        },
+    },
+];
+
+impl Command {
+    /// Reads one line.
+    pub fn parse(number: u32, text: &str) -> Result<Command, Trouble> {
+        let mut line = Line::parse(number, text)?;
+        let verb = line.word("a command")?;
+        let command = Command::parse_after(&verb, &mut line)?;
+        line.finish()?;
+        Ok(command)
+    }
+
+    /// Reads what follows `verb`.
+    pub fn parse_after(verb: &Word, line: &mut Line) -> Result<Command, Trouble> {
+        let Some(row) = COMMANDS.iter().find(|row| row.name == verb.text) else {
+            return Err(verb.is_not("a command"));
+        };
+        (row.parse)(line)
+    }
+
+    /// The verb: the name of its row.
+    pub fn name(&self) -> &'static str {
+        self.row().0
+    }
+
+    /// The process that it is about, where it is about one.
+    pub fn process(&self) -> Option<&ProcessName> {
+        match self {
+            Command::Kill { process }
+            | Command::Stop { process }
+            | Command::Start { process }
+            | Command::Freeze { process }
+            | Command::Thaw { process }
+            | Command::Fix { process, .. }
+            | Command::SlowDisk { process, .. } => Some(process),
+            _ => None,
+        }
+    }
+
+    fn row(&self) -> (&'static str, String) {
+        let mut printed = COMMANDS.iter().filter_map(|row| Some((row.name, (row.print)(self)?)));
+        printed.next().expect("every command has a row")
+    }
+}
+
+/// As a script writes it.
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, rest) = self.row();
+        write!(f, "{name} {rest}")
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.direction {
+            Direction::Both => write!(f, "{} {}", self.from, self.to),
+            Direction::OneWay => write!(f, "{}>{}", self.from, self.to),
+        }
+    }
+}
+
+fn process(line: &mut Line) -> Result<ProcessName, Trouble> {
+    Ok(ProcessName(line.word("a process like broker1")?.text.into()))
+}
+
+fn path(line: &mut Line) -> Result<Path, Trouble> {
+    let word = line.word("two processes, or FROM>TO")?;
+    if word.text.contains('>') {
+        let (from, to) = one_way(&word)?;
+        return Ok(Path { from, to, direction: Direction::OneWay });
+    }
+    let from = ProcessName(word.text.into());
+    Ok(Path { from, to: process(line)?, direction: Direction::Both })
+}
+
+fn one_way(word: &Word) -> Result<(ProcessName, ProcessName), Trouble> {
+    match word.text.split_once('>') {
+        Some((from, to)) if !from.is_empty() && !to.is_empty() => {
+            Ok((ProcessName(from.into()), ProcessName(to.into())))
+        }
+        _ => Err(word.is_not("a way like broker1>zk2")),
+    }
+}
+
+fn heal(line: &mut Line) -> Result<Command, Trouble> {
+    let path = match path(&mut line.clone()) {
+        Err(_) if line.clone().word("all")?.text == "all" => {
+            line.word("all")?;
+            return Ok(Command::HealAll);
+        }
+        _ => path(line)?,
+    };
+    Ok(Command::Heal { path })
+}
+
+fn delay(line: &mut Line) -> Result<Command, Trouble> {
+    let by = line.must("by", "SPAN")?.span()?;
+    if let Some(word) = line.value("message") {
+        return Ok(Command::Delay { message: word.event()?, by });
+    }
+    let (from, to) = one_way(&line.must("link", "FROM>TO")?)?;
+    Ok(Command::DelayNext { from, to, by })
+}
+
+fn fix(line: &mut Line) -> Result<Command, Trouble> {
+    let process = ProcessName(line.must("process", "PROCESS")?.text.into());
+    let draw = line.must("draw", "DRAW")?.text.into();
+    let value = line.must("value", "N")?.number("a whole number")?;
+    Ok(Command::Fix { process, draw, value })
+}
+
+/// Why a command cannot be done now.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// There is nobody of this name.
+    #[error("there is no process {0}")]
+    NoProcess(ProcessName),
+    /// It has to run for this.
+    #[error("{0} does not run")]
+    Off(ProcessName),
+    /// It has to be off for this.
+    #[error("{0} runs already")]
+    On(ProcessName),
+    /// It has to stand still for this.
+    #[error("{0} is not frozen")]
+    NotFrozen(ProcessName),
+    /// It has no such end.
+    #[error("{0} cannot be stopped in order, only killed")]
+    NoStop(ProcessName),
+    /// A cable needs two ends.
+    #[error("{0} has no cable to itself")]
+    SameEnds(ProcessName),
+    /// The message is not on its way.
+    #[error("no message {0} is on its way")]
+    NoMessage(EventId),
+}
+
+/// Does `command` to the cluster: one record, the cause of all that follows from it.
+pub fn apply(
+    command: &Command,
+    cluster: &mut Cluster,
+    trace: &mut Trace,
+) -> Result<EventId, Refusal> {
+    let act = plan(command, cluster)?;
+    let about = command.process().and_then(|name| cluster.find(&name.0));
+    Ok(cluster.intervene((command.name(), about), trace, act))
+}
+
+/// Whether `command` could be done now.
+pub fn check(command: &Command, cluster: &Cluster) -> Result<(), Refusal> {
+    plan(command, cluster).map(|_| ())
+}
+
+type Act = Box<dyn FnOnce(&mut Intervention<'_, super::AnyProcess>)>;
+
+/// What is to be done, if it can be.
+fn plan(command: &Command, cluster: &Cluster) -> Result<Act, Refusal> {
+    match command {
+        Command::Kill { process } => {
+            let id = up(cluster, process)?;
+            Ok(Box::new(move |i| i.kill(id)))
+        }
+        Command::Stop { process } => stop(cluster, process),
+        Command::Start { process } => start(cluster, process),
+        Command::Freeze { process } => {
+            let id = running(cluster, process)?;
+            Ok(Box::new(move |i| i.freeze(id)))
+        }
+        Command::Thaw { process } => thaw(cluster, process),
+        Command::Cut { path } => {
+            let (from, to, direction) = ends(cluster, path)?;
+            Ok(Box::new(move |i| i.cut(from, to, direction)))
+        }
+        Command::Heal { path } => {
+            let (from, to, direction) = ends(cluster, path)?;
+            Ok(Box::new(move |i| i.heal(from, to, direction)))
+        }
+        Command::HealAll => Ok(Box::new(heal_all)),
+        Command::DelayNext { from, to, by } => {
+            let (from, to, by) = (known(cluster, from)?, known(cluster, to)?, *by);
+            Ok(Box::new(move |i| i.delay_next(from, to, by)))
+        }
+        Command::Delay { message, by } => {
+            let (message, by) = (on_its_way(cluster, *message)?, *by);
+            Ok(Box::new(move |i| i.delay(message, by)))
+        }
+        Command::Drop { message } => {
+            let message = on_its_way(cluster, *message)?;
+            Ok(Box::new(move |i| i.drop(message)))
+        }
+        Command::Fix { process, draw, value } => {
+            let (id, draw, value) = (known(cluster, process)?, draw.clone(), *value);
+            Ok(Box::new(move |i| i.fix(id, &draw, value)))
+        }
+        Command::SlowDisk { process, by } => {
+            let (id, by) = (known(cluster, process)?, *by);
+            Ok(Box::new(move |i| i.slow_disk(id, by)))
+        }
+    }
+}
+
+fn known(cluster: &Cluster, name: &ProcessName) -> Result<ProcessId, Refusal> {
+    cluster.find(&name.0).ok_or_else(|| Refusal::NoProcess(name.clone()))
+}
+
+fn up(cluster: &Cluster, name: &ProcessName) -> Result<ProcessId, Refusal> {
+    let id = known(cluster, name)?;
+    if cluster.power(id) == Power::Off { Err(Refusal::Off(name.clone())) } else { Ok(id) }
+}
+
+fn running(cluster: &Cluster, name: &ProcessName) -> Result<ProcessId, Refusal> {
+    let id = known(cluster, name)?;
+    if cluster.power(id) == Power::Running { Ok(id) } else { Err(Refusal::Off(name.clone())) }
+}
+
+fn stop(cluster: &Cluster, name: &ProcessName) -> Result<Act, Refusal> {
+    let id = up(cluster, name)?;
+    let request = cluster.process(id).stop_request();
+    let request = request.ok_or_else(|| Refusal::NoStop(name.clone()))?;
+    Ok(Box::new(move |i| i.request(id, request)))
+}
+
+fn start(cluster: &Cluster, name: &ProcessName) -> Result<Act, Refusal> {
+    let id = known(cluster, name)?;
+    if cluster.power(id) != Power::Off {
+        return Err(Refusal::On(name.clone()));
+    }
+    Ok(Box::new(move |i| i.start(id)))
+}
+
+fn thaw(cluster: &Cluster, name: &ProcessName) -> Result<Act, Refusal> {
+    let id = known(cluster, name)?;
+    if cluster.power(id) != Power::Frozen {
+        return Err(Refusal::NotFrozen(name.clone()));
+    }
+    Ok(Box::new(move |i| i.thaw(id)))
+}
+
+fn ends(cluster: &Cluster, path: &Path) -> Result<(ProcessId, ProcessId, Direction), Refusal> {
+    let (from, to) = (known(cluster, &path.from)?, known(cluster, &path.to)?);
+    if from == to {
+        Err(Refusal::SameEnds(path.from.clone()))
+    } else {
+        Ok((from, to, path.direction))
+    }
+}
+
+fn on_its_way(cluster: &Cluster, message: EventId) -> Result<EventId, Refusal> {
+    let found = cluster.flights().any(|flight| flight.id == message);
+    if found { Ok(message) } else { Err(Refusal::NoMessage(message)) }
+}
+
+/// Heals every cable that is cut, thaws and starts nobody.
+fn heal_all(intervention: &mut Intervention<'_, super::AnyProcess>) {
+    let cluster = intervention.sim();
+    let ids: Vec<_> = cluster.processes().map(|(id, _, _)| id).collect();
+    let pairs = ids.iter().flat_map(|from| ids.iter().map(move |to| (*from, *to)));
+    let cut: Vec<_> = pairs.filter(|(from, to)| cluster.is_cut(*from, *to)).collect();
+    for (from, to) in cut {
+        intervention.heal(from, to, Direction::OneWay);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_reads_its_example_and_prints_it_again() {
+        for row in COMMANDS {
+            let command = Command::parse(1, row.example).expect("the example is right");
+            assert_eq!(command.to_string(), row.example);
+            assert_eq!(command.name(), row.name);
+        }
+        for text in ["cut zk1>zk2", "heal zk1>zk2", "heal all", "delay message=7 by=3ms"] {
+            assert_eq!(Command::parse(1, text).expect("it is right").to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_wrong_command_is_told_with_its_place() {
+        let check = |text, expected: &str| {
+            let trouble = Command::parse(4, text).expect_err("it is wrong");
+            assert_eq!(trouble.to_string(), format!("line 4, {expected}"));
+        };
+        check("", "column 1: the line ends; expected a command");
+        check("crash broker1", "column 1: “crash”; expected a command");
+        check("kill", "column 5: the line ends; expected a process like broker1");
+        check("kill a b", "column 8: “b”; expected the end of the line");
+        check("cut >b", "column 5: “>b”; expected a way like broker1>zk2");
+        check("delay link=a>b by=3", "column 16: “3”; expected a length of time like 18s or 500ms");
+        check("fix process=a draw=b", "column 21: the line ends; expected value=N");
+    }
+}

@@ -1,0 +1,129 @@
+//! A take: one version of the run, with its commands and what has been seen of it.
+//!
+//! *Invariant:* commands are the truth of it; trace and keyframes are what they gave, up to `end`.
+
+use crate::cluster::{Cluster, Command, Setup, Trace, assemble};
+use crate::sim::{Moment, What};
+use std::fmt;
+use std::sync::Arc;
+
+/// Which take, in the order in which they were made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TakeId(pub u16);
+
+/// As people call it: `take 1` is the first.
+impl fmt::Display for TakeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "take {}", u32::from(self.0) + 1)
+    }
+}
+
+/// Where a take left another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fork {
+    /// The one that it left.
+    pub from: TakeId,
+    /// When.
+    pub at: Moment,
+    /// How many records both have.
+    pub records: usize,
+}
+
+/// One version of the run.
+#[derive(Clone, Debug)]
+pub struct Take {
+    /// What it left, unless it is the first.
+    pub fork: Option<Fork>,
+    /// What was done, and when.
+    pub commands: Vec<(Moment, Command)>,
+    pub(super) trace: Trace,
+    pub(super) end: Moment,
+    pub(super) keyframes: Vec<Arc<Keyframe>>,
+    /// What has happened since the last keyframe would take so long to play again, in ns.
+    weight: u64,
+}
+
+/// A point of a take: how far it has been played.
+#[derive(Clone, Debug)]
+pub(super) struct Keyframe {
+    pub(super) cluster: Cluster,
+    /// How many records lie before it.
+    pub(super) position: usize,
+    /// How many commands have been given.
+    pub(super) given: usize,
+}
+
+/// Between two keyframes lies no more than this, by [`weight_of`].
+const HEAVY: u64 = 4_000_000;
+/// Nor more records than this.
+const MANY: usize = 16_384;
+
+impl Take {
+    pub(super) fn new(setup: &Setup, commands: Vec<(Moment, Command)>) -> Take {
+        let mut trace = Trace::default();
+        let cluster = assemble(setup, &mut trace);
+        let first = Keyframe { cluster, position: trace.len(), given: 0 };
+        Take {
+            fork: None,
+            commands,
+            trace,
+            end: Moment::default(),
+            keyframes: vec![Arc::new(first)],
+            weight: 0,
+        }
+    }
+
+    /// What has happened in it.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// How far it has been played.
+    pub fn end(&self) -> Moment {
+        self.end
+    }
+
+    /// A take that shares everything up to `point`, and nothing after it.
+    pub(super) fn forked(&self, from: TakeId, point: &Keyframe) -> Take {
+        let mut take = Take {
+            fork: Some(Fork { from, at: point.cluster.moment(), records: point.position }),
+            commands: self.commands[..point.given].to_vec(),
+            trace: self.trace.clone(),
+            end: point.cluster.moment(),
+            keyframes: self.keyframes.clone(),
+            weight: 0,
+        };
+        take.trace.truncate(point.position);
+        take.keyframes.retain(|keyframe| keyframe.position <= point.position);
+        take
+    }
+
+    /// Takes note that the cluster has come to `point`, which is new.
+    pub(super) fn note(&mut self, point: &Keyframe) {
+        self.end = self.end.max(point.cluster.moment());
+        let last = self.trace.get(self.trace.len() - 1).expect("a record has just been made");
+        self.weight += weight_of(last.what);
+        let apart = point.position - self.keyframes.last().map_or(0, |frame| frame.position);
+        if self.weight >= HEAVY || apart >= MANY {
+            self.keyframes.push(Arc::new(point.clone()));
+            self.weight = 0;
+        }
+    }
+
+    /// The last keyframe for which `before` holds; the first at the least.
+    pub(super) fn keyframe(&self, before: impl Fn(&Keyframe) -> bool) -> &Keyframe {
+        let after = self.keyframes.partition_point(|keyframe| before(keyframe));
+        &self.keyframes[after.saturating_sub(1)]
+    }
+}
+
+/// About how long an event takes, in ns, by its kind: a table, so that it is the same everywhere.
+fn weight_of(what: What) -> u64 {
+    match what {
+        What::Boot | What::Command => 10_000,
+        What::Request => 3_000,
+        What::Message(_) => 1_500,
+        What::Timer | What::Hangup(_) => 1_000,
+        What::Written => 700,
+    }
+}

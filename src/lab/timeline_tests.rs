@@ -1,0 +1,118 @@
+//! The lab: any way to a moment gives the same cluster, and the past can be changed.
+
+use super::*;
+
+fn lab() -> Lab {
+    let text = "setup seed=7 zookeeper=3 brokers=3
+at 3 kill broker1
+at 4.5 start broker1";
+    Lab::new(Recording::parse(text).expect("it is right"))
+}
+
+fn secs(secs: u64) -> SimTime {
+    SimTime::micros(secs * 1_000_000)
+}
+
+fn kill(name: &str) -> Command {
+    Command::parse(1, &format!("kill {name}")).expect("it is right")
+}
+
+/// What a run played straight to the cursor's moment gives must be what the cursor shows.
+fn check_sameness(lab: &Lab) {
+    let mut straight = Lab::new(lab.recording());
+    straight.seek(lab.moment());
+    assert_eq!(straight.moment(), lab.moment());
+    assert_eq!(straight.cluster().hash(), lab.cluster().hash());
+    let mut trace = lab.trace().clone();
+    trace.truncate(lab.position());
+    assert_eq!(straight.trace().hash(), trace.hash());
+}
+
+#[test]
+fn any_slices_give_the_same_run() {
+    let (mut whole, mut slices, mut steps) = (lab(), lab(), lab());
+    whole.advance_to(secs(20));
+    for ms in (0..=20_000).step_by(17).chain([20_000]) {
+        while !slices.advance_some(SimTime::micros(ms * 1000), 2) {}
+    }
+    while steps.position() < whole.position() {
+        steps.step();
+    }
+    assert_eq!(whole.trace().hash(), slices.trace().hash());
+    assert_eq!(whole.trace().hash(), steps.trace().hash());
+    assert_eq!(whole.cluster().hash(), slices.cluster().hash());
+    check_sameness(&whole);
+}
+
+#[test]
+fn seeking_is_replaying() {
+    let mut lab = lab();
+    lab.advance_to(secs(20));
+    let (end, hash) = (lab.moment(), lab.cluster().hash());
+    for at in [5, 19, 0, 3, 12] {
+        lab.seek(Moment::before(secs(at)));
+        check_sameness(&lab);
+    }
+    for position in (1..lab.trace().len()).rev().step_by(3) {
+        lab.seek_position(position);
+        assert_eq!(lab.position(), position);
+        check_sameness(&lab);
+    }
+    lab.seek(end);
+    assert_eq!(lab.cluster().hash(), hash);
+}
+
+#[test]
+fn stepping_back_undoes_a_step() {
+    let mut lab = lab();
+    lab.advance_to(secs(5));
+    for _ in 0..10 {
+        let position = lab.position();
+        lab.step();
+        lab.step_back();
+        assert_eq!(lab.position(), position);
+        lab.step_back();
+    }
+    check_sameness(&lab);
+}
+
+#[test]
+fn acting_in_the_past_forks_and_keeps_the_old_future() {
+    let mut lab = lab();
+    lab.advance_to(secs(20));
+    let (hash, records) = (lab.trace().hash(), lab.trace().len());
+    lab.seek(Moment::before(secs(2)));
+    lab.issue(kill("broker2")).expect("it runs");
+    assert_eq!((lab.current(), lab.takes().len()), (TakeId(1), 2));
+    lab.advance_to(secs(20));
+    assert_ne!(lab.trace().hash(), hash);
+    check_sameness(&lab);
+    lab.switch(TakeId(0));
+    assert_eq!((lab.trace().hash(), lab.trace().len()), (hash, records));
+    lab.issue(kill("broker2")).expect("at the end of a take nothing forks");
+    assert_eq!((lab.current(), lab.takes().len()), (TakeId(0), 2));
+    check_sameness(&lab);
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_and_leaves_nothing() {
+    let mut lab = lab();
+    lab.advance_to(secs(1));
+    let refusal = lab.issue(kill("broker9")).expect_err("there is none");
+    assert_eq!(refusal.to_string(), "there is no process broker9");
+    lab.issue(kill("zk1")).expect("it runs");
+    assert_eq!(lab.issue(kill("zk1")).expect_err("no more").to_string(), "zk1 does not run");
+    check_sameness(&lab);
+}
+
+#[test]
+fn a_message_can_be_looked_at_again() {
+    let mut lab = lab();
+    lab.advance_to(secs(10));
+    let message = |index: &usize| {
+        lab.trace().get(*index).is_some_and(|r| matches!(r.what, crate::sim::What::Message(_)))
+    };
+    let index = (0..lab.trace().len()).rev().find(message).expect("messages have arrived");
+    assert!(lab.message(index).is_some());
+    assert!(lab.message(0).is_none());
+}
