@@ -10,7 +10,7 @@ use super::database::Database;
 use super::path::{self, Path};
 use super::reply::{Answer, Error, EventKind, OpResult, WatchEvent};
 use super::request::CreateKind;
-use super::stat::{Bytes, Owner, SessionId};
+use super::stat::{Bytes, SessionId};
 use super::tree::{Misfit, NewZnode};
 use super::txn::{CreateTxn, Txn, TxnBody};
 use super::watch::ConnectionId;
@@ -82,7 +82,7 @@ impl Change<'_> {
             path: create.path.clone(),
             data: create.data.clone(),
             acl: create.acl.clone(),
-            owner: owner(create, self.txn.session),
+            owner: create.owner(self.txn.session),
             parent_creations: create.parent_creations,
         };
         let stat = self.database.tree.create(new, self.txn.zxid, self.txn.time)?;
@@ -189,16 +189,6 @@ impl Change<'_> {
 
     fn acl_of(&self, path: &str) -> Acl {
         self.database.tree.znode(path).map_or(Acl::open(), |znode| znode.acl.clone())
-    }
-}
-
-// Source: DataTree.processTxn (cases create, create2, createContainer, createTTL).
-fn owner(create: &CreateTxn, session: SessionId) -> Owner {
-    match create.kind {
-        CreateKind::Container => Owner::Container,
-        CreateKind::Ttl => Owner::Ttl(create.ttl),
-        _ if create.ephemeral => Owner::Session(session),
-        _ => Owner::Persistent,
     }
 }
 

@@ -112,6 +112,15 @@ impl Disk {
         self.log.iter().skip(usize::try_from(self.first_after(zxid)).expect("a log fits in memory"))
     }
 
+    /// Have so many txns gone by since the last snapshot that it is time for the next?
+    ///
+    /// Real: a random number between half of `snapCount` and all of it, so that not all servers do
+    /// it at once; here the same number, because a snapshot costs nothing.
+    // Source: SyncRequestProcessor.shouldSnapshot.
+    pub fn is_snapshot_due(&self, snap_count: u64) -> bool {
+        self.log.len() as u64 - self.first_after(self.snapshot.zxid) >= snap_count
+    }
+
     /// Forgets every txn after `zxid`.
     // Source: FileTxnLog.truncate.
     pub fn truncate(&mut self, zxid: Zxid) {

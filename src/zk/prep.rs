@@ -16,10 +16,11 @@ use std::sync::Arc;
 use rpds::{QueueSync, RedBlackTreeMapSync};
 
 use super::acl::{Acl, AuthId, Perms};
+use super::ensemble::ServerId;
 use super::path::{self, Path};
 use super::reply::Error;
 use super::request::{Create, CreateKind, Op, mode};
-use super::session::{ServerId, Tracker};
+use super::session::Tracker;
 use super::settings::Switch;
 use super::stat::{Bytes, Millis, Owner, SessionId, StoredStat};
 use super::tree::Tree;
@@ -425,10 +426,11 @@ fn parent_to_delete_in(path: &str) -> Result<&str, Error> {
 mod tests {
     use super::{Outstanding, Prep, Submission};
     use crate::sim::{SimTime, Span};
+    use crate::zk::ensemble::ServerId;
     use crate::zk::path::Path;
     use crate::zk::reply::Error;
     use crate::zk::request::{Create, Op, mode};
-    use crate::zk::session::{ServerId, Tracker};
+    use crate::zk::session::Tracker;
     use crate::zk::settings::Switch;
     use crate::zk::stat::{Bytes, Millis, SessionId};
     use crate::zk::tree::Tree;

@@ -8,7 +8,7 @@
 
 use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
 
-pub use super::ensemble::ServerId;
+use super::ensemble::ServerId;
 use super::reply::Error;
 use super::request::Password;
 use super::stat::{Millis, SessionId};
@@ -211,8 +211,9 @@ impl Tracker {
 
 #[cfg(test)]
 mod tests {
-    use super::{ServerId, SessionNumbers, Tracker};
+    use super::{SessionNumbers, Tracker};
     use crate::sim::{SimTime, Span};
+    use crate::zk::ensemble::ServerId;
     use crate::zk::reply::Error;
     use crate::zk::stat::{Millis, SessionId};
 

@@ -10,7 +10,7 @@ use super::acl::Acl;
 use super::path::Path;
 use super::reply::Error;
 use super::request::CreateKind;
-use super::stat::{Bytes, Millis, SessionId};
+use super::stat::{Bytes, Millis, Owner, SessionId};
 use super::zxid::Zxid;
 
 /// One transaction. Logs, proposals and queues hold it in an `Arc`.
@@ -86,6 +86,19 @@ pub struct CreateTxn {
     pub parent_creations: i32,
     /// For TTL znodes.
     pub ttl: Millis,
+}
+
+impl CreateTxn {
+    /// How long the znode lives, if `session` creates it.
+    // Source: DataTree.processTxn (cases create, create2, createContainer, createTTL).
+    pub fn owner(&self, session: SessionId) -> Owner {
+        match self.kind {
+            CreateKind::Container => Owner::Container,
+            CreateKind::Ttl => Owner::Ttl(self.ttl),
+            _ if self.ephemeral => Owner::Session(session),
+            _ => Owner::Persistent,
+        }
+    }
 }
 
 impl TxnBody {

@@ -114,7 +114,7 @@ crate::facts! {
         "zk-connected" => Connected { session: SessionId, server: ServerId },
         "zk-disconnected" => Disconnected { session: SessionId, server: ServerId },
         "zk-expired" => Expired { session: SessionId, server: ServerId },
-        "request-refused" => RequestRefused { op: &'static str, path: Path, error: Error },
+        "request-refused" => RequestRefused { session: SessionId, error: Error, zxid: Zxid },
     }
 }
 

@@ -1,0 +1,389 @@
+//! A server on its own: prepares, logs and applies every request itself, one after the other.
+//!
+//! ```text
+//! request ─> prepare ─> waiting ─> batch ─(disk)─> apply, fire watches, answer
+//!                       reads stand in the same line, and pass if nothing is being written
+//! ```
+//!
+//! *Invariant: requests are answered in the order in which they came; a txn is applied only when it
+//! is on the disk.*
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::acl::AuthId;
+use super::apply::Applied;
+use super::database::{Database, Disk};
+use super::ensemble::ServerId;
+use super::front::{ConnectionStage, Front};
+use super::prep::{Outstanding, Prep, Submission};
+use super::reads::Caller;
+use super::reply::{Answer, Error};
+use super::request::{Class, Connect, Op};
+use super::session::{SessionNumbers, Tracker, password_of};
+use super::settings::Settings;
+use super::stat::{Bytes, Millis, SessionId};
+use super::telling::{tell, wall_clock};
+use super::txn::{Txn, TxnBody};
+use super::watch::ConnectionId;
+use super::words::{Fact, Message, Timer, Words, Write};
+use super::zxid::Zxid;
+use crate::sim::{Event, Outbox, ProcessId, SimTime};
+
+/// The id that a server without an ensemble uses.
+// Source: SessionTrackerImpl (createSessionTrackerServerId).
+const ALONE: ServerId = ServerId(1);
+
+/// What a standalone server remembers while it runs.
+// Source: ZooKeeperServer.setupRequestProcessors.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Standalone {
+    settings: Settings,
+    database: Database,
+    front: Front,
+    tracker: Tracker,
+    outstanding: Outstanding,
+    numbers: SessionNumbers,
+    /// The last zxid given out.
+    last_given: Zxid,
+    /// Being written to the disk.
+    batch: Vec<Step>,
+    /// Behind the batch.
+    waiting: VecDeque<Step>,
+}
+
+/// A request on its way.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Step {
+    /// Where it came from; none if the server itself asked.
+    origin: Option<ConnectionId>,
+    session: SessionId,
+    xid: i32,
+    work: Work,
+}
+
+/// What is to be done about a request.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum Work {
+    /// Log, then apply.
+    Txn(Arc<Txn>),
+    /// Answer from memory.
+    Read { op: Op, ids: Arc<[AuthId]> },
+    /// Refuse.
+    Refusal(Error),
+}
+
+impl Standalone {
+    /// Starts on what is on the disk.
+    // Source: ZooKeeperServer.startdata, startup; SessionTrackerImpl.SessionTrackerImpl.
+    pub fn start(settings: Settings, disk: &mut Disk, out: &mut Outbox<'_, Words>) -> Standalone {
+        let database = disk.recover();
+        disk.snapshot = database.snapshot();
+        let mut tracker = Tracker::new(settings.tick_time);
+        for (session, timeout) in database.sessions.iter() {
+            tracker.track(*session, *timeout, out.now());
+        }
+        out.arm(Timer::SessionTick, tracker.until_next_tick(out.now()));
+        if settings.container_check_interval.as_micros() > 0 {
+            out.arm(Timer::ContainerCheck, settings.container_check_interval);
+        }
+        Standalone {
+            settings,
+            last_given: database.last_zxid,
+            database,
+            front: Front::default(),
+            tracker,
+            outstanding: Outstanding::default(),
+            numbers: SessionNumbers::new(ALONE, out.now()),
+            batch: Vec::new(),
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// What it has in memory.
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// Its clients.
+    pub fn front(&self) -> &Front {
+        &self.front
+    }
+
+    /// When its sessions expire.
+    pub fn tracker(&self) -> &Tracker {
+        &self.tracker
+    }
+
+    /// Takes one event.
+    pub fn handle(&mut self, event: Event<Words>, disk: &mut Disk, out: &mut Outbox<'_, Words>) {
+        match event {
+            Event::Message { from, message } => self.hear(from, message, out),
+            Event::Hangup { peer } => self.lose(peer),
+            Event::Timer(Timer::SessionTick) => self.session_tick(out),
+            Event::Timer(Timer::ContainerCheck) => self.container_check(out),
+            Event::Written(Write::Log { .. }) => self.written(disk, out),
+            _ => {}
+        }
+    }
+
+    fn hear(&mut self, from: ProcessId, message: Message, out: &mut Outbox<'_, Words>) {
+        match message {
+            Message::Connect(connect) => self.connect(from, connect, out),
+            Message::Request { xid, op } => self.request(from, xid, op, out),
+            _ => {}
+        }
+    }
+
+    // Source: ZooKeeperServer.removeCnxn.
+    fn lose(&mut self, peer: ProcessId) {
+        if let Some(id) = self.front.forget(peer) {
+            self.database.remove_connection(id);
+        }
+    }
+
+    // Source: ZooKeeperServer.processConnectRequest.
+    fn connect(&mut self, peer: ProcessId, connect: Connect, out: &mut Outbox<'_, Words>) {
+        self.lose(peer);
+        if connect.last_zxid > self.database.last_zxid {
+            let (seen, last) = (connect.last_zxid, self.database.last_zxid);
+            out.tell(Fact::ClientRefused { seen, last });
+            out.hangup(peer);
+            return;
+        }
+        let timeout = self.settings.negotiated(connect.timeout);
+        match connect.session {
+            SessionId::NONE => self.open_session(peer, timeout, out),
+            _ => self.resume_session(peer, &connect, timeout, out),
+        }
+    }
+
+    // Source: ZooKeeperServer.createSession.
+    fn open_session(&mut self, peer: ProcessId, timeout: Millis, out: &mut Outbox<'_, Words>) {
+        let session = self.numbers.take();
+        self.tracker.track(session, timeout, out.now());
+        let opened = self.front.open(peer, session, timeout, out);
+        let submission =
+            Submission { session, cxid: 0, op: Op::CreateSession { timeout }, ids: Arc::from([]) };
+        self.submit(Some(opened.id), submission, out);
+    }
+
+    // Source: ZooKeeperServer.reopenSession, revalidateSession.
+    fn resume_session(
+        &mut self,
+        peer: ProcessId,
+        connect: &Connect,
+        timeout: Millis,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let session = connect.session;
+        let opened = self.front.open(peer, session, timeout, out);
+        if let Some(closed) = opened.closed {
+            self.database.remove_connection(closed);
+        }
+        let proved = connect.password == password_of(session);
+        if proved && self.tracker.touch(session, timeout, out.now()) {
+            out.tell(Fact::SessionResumed { session });
+            self.front.accept(opened.id, out);
+        } else {
+            self.front.refuse(opened.id, out);
+        }
+    }
+
+    // Source: ZooKeeperServer.processPacket, submitRequestNow.
+    fn request(&mut self, peer: ProcessId, xid: i32, op: Op, out: &mut Outbox<'_, Words>) {
+        let Some(connection) = self.front.connection(peer).cloned() else { return };
+        if connection.stage == ConnectionStage::Opening {
+            return;
+        }
+        if op.frame_len() > self.settings.jute_maxbuffer {
+            return self.close(connection.id, out);
+        }
+        if let Op::Auth { scheme, auth } = &op {
+            return self.auth(connection.id, xid, (scheme, auth), out);
+        }
+        let session = connection.session;
+        if !self.tracker.touch(session, connection.timeout, out.now()) {
+            return;
+        }
+        if op.class() == Class::Invalid {
+            let unanswered = Zxid(-1);
+            self.front.reply(connection.id, (xid, unanswered), Err(Error::Unimplemented), out);
+            return self.close(connection.id, out);
+        }
+        let submission = Submission { session, cxid: xid, op, ids: connection.ids };
+        self.submit(Some(connection.id), submission, out);
+    }
+
+    // Source: ZooKeeperServer.processPacket (auth).
+    fn auth(
+        &mut self,
+        id: ConnectionId,
+        xid: i32,
+        (scheme, auth): (&str, &Bytes),
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let believed = self.front.authenticate(id.peer, scheme, auth).is_some();
+        let result = if believed { Ok(Answer::Nothing) } else { Err(Error::AuthFailed) };
+        self.front.reply(id, (xid, Zxid::ZERO), result, out);
+        if !believed {
+            self.close(id, out);
+        }
+    }
+
+    fn close(&mut self, id: ConnectionId, out: &mut Outbox<'_, Words>) {
+        self.front.close(id, out);
+        self.database.remove_connection(id);
+    }
+
+    // Source: SessionTrackerImpl.run, ZooKeeperServer.expire.
+    fn session_tick(&mut self, out: &mut Outbox<'_, Words>) {
+        for session in self.tracker.expire(out.now()) {
+            out.tell(Fact::SessionExpired { session });
+            self.submit_own(session, Op::CloseSession, out);
+        }
+        out.arm(Timer::SessionTick, self.tracker.until_next_tick(out.now()));
+    }
+
+    /// Real: at most 10,000 removals a minute; here all that are due, because so many are not seen.
+    // Source: ContainerManager.checkContainers.
+    fn container_check(&mut self, out: &mut Outbox<'_, Words>) {
+        for path in self.database.tree.overdue(wall_clock(out.now())) {
+            self.submit_own(SessionId::NONE, Op::DeleteContainer { path }, out);
+        }
+        out.arm(Timer::ContainerCheck, self.settings.container_check_interval);
+    }
+
+    fn submit_own(&mut self, session: SessionId, op: Op, out: &mut Outbox<'_, Words>) {
+        let submission = Submission { session, cxid: 0, op, ids: Arc::from([]) };
+        self.submit(None, submission, out);
+    }
+
+    /// Puts a request in the line.
+    // Source: PrepRequestProcessor.pRequest, SyncRequestProcessor.run.
+    fn submit(
+        &mut self,
+        origin: Option<ConnectionId>,
+        submission: Submission,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let (session, xid) = (submission.session, submission.cxid);
+        let work = match submission.op.class() {
+            Class::Write => Work::Txn(Arc::new(self.prepare(&submission, out.now()))),
+            _ => match self.tracker.check(session, ALONE) {
+                Ok(()) => Work::Read { op: submission.op, ids: submission.ids },
+                Err(error) => Work::Refusal(error),
+            },
+        };
+        self.waiting.push_back(Step { origin, session, xid, work });
+        self.move_on(out);
+    }
+
+    fn prepare(&mut self, submission: &Submission, now: SimTime) -> Txn {
+        self.last_given = self.last_given.next();
+        let prep = Prep {
+            tree: &self.database.tree,
+            outstanding: &mut self.outstanding,
+            tracker: &mut self.tracker,
+            ttl_znodes: self.settings.ttl_znodes,
+            owner: ALONE,
+            zxid: self.last_given,
+            time: wall_clock(now),
+        };
+        prep.prepare(submission)
+    }
+
+    /// Does what needs no disk; then writes all that waits in one batch.
+    fn move_on(&mut self, out: &mut Outbox<'_, Words>) {
+        if !self.batch.is_empty() {
+            return;
+        }
+        while let Some(step) = self.waiting.pop_front_if(|step| step.txn().is_none()) {
+            self.conclude(step, out);
+        }
+        self.batch = self.waiting.drain(..).collect();
+        if let Some(txn) = self.batch.iter().rev().find_map(Step::txn) {
+            out.write(Write::Log { through: txn.zxid });
+        }
+    }
+
+    fn written(&mut self, disk: &mut Disk, out: &mut Outbox<'_, Words>) {
+        let batch = std::mem::take(&mut self.batch);
+        for txn in batch.iter().filter_map(Step::txn) {
+            disk.append(txn.clone());
+        }
+        for step in batch {
+            self.conclude(step, out);
+        }
+        if disk.is_snapshot_due(self.settings.snap_count) {
+            disk.snapshot = self.database.snapshot();
+        }
+        self.move_on(out);
+    }
+
+    // Source: FinalRequestProcessor.processRequest.
+    fn conclude(&mut self, step: Step, out: &mut Outbox<'_, Words>) {
+        match step.work {
+            Work::Txn(ref txn) => {
+                let applied = self.database.apply(txn);
+                self.outstanding.applied(txn.zxid);
+                tell(txn, out);
+                self.conclude_txn(&step, txn, applied, out);
+            }
+            Work::Read { ref op, ref ids } => self.conclude_read(&step, op, ids, out),
+            Work::Refusal(error) => self.reply(&step, Err(error), out),
+        }
+    }
+
+    fn conclude_txn(
+        &mut self,
+        step: &Step,
+        txn: &Txn,
+        applied: Applied,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        self.front.deliver(applied.fired, out);
+        match (&txn.body, step.origin) {
+            (TxnBody::CreateSession { .. }, Some(origin)) => self.front.accept(origin, out),
+            (TxnBody::CloseSession { .. }, origin) => {
+                self.tracker.remove(txn.session);
+                self.reply(step, applied.result, out);
+                let known = self.front.connection_of(txn.session).map(|connection| connection.id);
+                if let Some(id) = origin.or(known) {
+                    self.close(id, out);
+                }
+            }
+            _ => self.reply(step, applied.result, out),
+        }
+    }
+
+    fn conclude_read(&mut self, step: &Step, op: &Op, ids: &[AuthId], out: &mut Outbox<'_, Words>) {
+        let Some(connection) = step.origin.filter(|id| self.front.current(*id).is_some()) else {
+            return;
+        };
+        let result = match op {
+            Op::SetWatches(set) => {
+                let missed = self.database.set_watches(set, connection);
+                self.front.deliver(missed, out);
+                Ok(Answer::Nothing)
+            }
+            op => self.database.read(op, Caller { connection, session: step.session, ids }),
+        };
+        self.reply(step, result, out);
+    }
+
+    fn reply(&self, step: &Step, result: Result<Answer, Error>, out: &mut Outbox<'_, Words>) {
+        if let Some(origin) = step.origin {
+            self.front.reply(origin, (step.xid, self.database.last_zxid), result, out);
+        }
+    }
+}
+
+impl Step {
+    fn txn(&self) -> Option<&Arc<Txn>> {
+        match &self.work {
+            Work::Txn(txn) => Some(txn),
+            _ => None,
+        }
+    }
+}
