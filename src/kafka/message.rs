@@ -9,6 +9,19 @@
 
 use std::sync::Arc;
 
+use super::admin::{
+    AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse,
+    CreatePartitionsRequest, CreatePartitionsResponse, DeleteTopicsRequest, DeleteTopicsResponse,
+    DescribeConfigsRequest, DescribeConfigsResponse, ElectLeadersRequest, ElectLeadersResponse,
+    IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse,
+    ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse,
+};
+use super::control::{
+    AllocateProducerIdsRequest, AllocateProducerIdsResponse, AlterPartitionRequest,
+    AlterPartitionResponse, ControlledShutdownRequest, ControlledShutdownResponse,
+    LeaderAndIsrRequest, LeaderAndIsrResponse, StopReplicaRequest, StopReplicaResponse,
+    UpdateMetadataRequest, UpdateMetadataResponse,
+};
 use super::error::Error;
 use super::group_record::{Assignment, Assignments, OffsetAndMetadata, Subscription};
 use super::id::{BrokerId, ClientId, CorrelationId, Generation, GroupId, LeaderEpoch, MemberId};
@@ -107,6 +120,32 @@ calls! {
     DeleteGroups(DeleteGroupsRequest) -> DeleteGroupsResponse, "delete-groups";
     /// New topics.
     CreateTopics(CreateTopicsRequest) -> CreateTopicsResponse, "create-topics";
+    /// More partitions.
+    CreatePartitions(CreatePartitionsRequest) -> CreatePartitionsResponse, "create-partitions";
+    /// Topics to be deleted.
+    DeleteTopics(DeleteTopicsRequest) -> DeleteTopicsResponse, "delete-topics";
+    /// Settings.
+    DescribeConfigs(DescribeConfigsRequest) -> DescribeConfigsResponse, "describe-configs";
+    /// Changes of settings.
+    IncrementalAlterConfigs(IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse, "incremental-alter-configs";
+    /// Elections wanted.
+    ElectLeaders(ElectLeadersRequest) -> ElectLeadersResponse, "elect-leaders";
+    /// Replicas to be moved.
+    AlterPartitionReassignments(AlterPartitionReassignmentsRequest) -> AlterPartitionReassignmentsResponse, "alter-partition-reassignments";
+    /// Replicas that move.
+    ListPartitionReassignments(ListPartitionReassignmentsRequest) -> ListPartitionReassignmentsResponse, "list-partition-reassignments";
+    /// The controller's order to lead and to follow.
+    LeaderAndIsr(LeaderAndIsrRequest) -> LeaderAndIsrResponse, "leader-and-isr";
+    /// What the controller tells of the cluster.
+    UpdateMetadata(UpdateMetadataRequest) -> UpdateMetadataResponse, "update-metadata";
+    /// The controller's order to stop replicas.
+    StopReplica(StopReplicaRequest) -> StopReplicaResponse, "stop-replica";
+    /// A broker's wish to stop.
+    ControlledShutdown(ControlledShutdownRequest) -> ControlledShutdownResponse, "controlled-shutdown";
+    /// A leader's wish for another ISR.
+    AlterPartition(AlterPartitionRequest) -> AlterPartitionResponse, "alter-partition";
+    /// A broker's wish for producer ids.
+    AllocateProducerIds(AllocateProducerIdsRequest) -> AllocateProducerIdsResponse, "allocate-producer-ids";
 }
 
 /// Where a broker can be reached.

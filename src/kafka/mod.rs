@@ -5,7 +5,9 @@
 //! *Invariant: decisions (election, placement, assignment, partitioning) are pure functions in files
 //! of their own; processes only call them.*
 
+pub mod admin;
 pub mod assignor;
+pub mod control;
 pub mod election;
 mod error;
 pub mod group;
@@ -16,5 +18,10 @@ pub mod message;
 pub mod partitioner;
 pub mod placement;
 pub mod record;
+pub mod release;
+pub mod settings;
+pub mod words;
+pub mod znodes;
 
 pub use error::{Error, Remedy};
+pub use words::Words;

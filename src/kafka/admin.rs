@@ -1,0 +1,223 @@
+//! What administrators' tools ask of brokers, beside creating topics (see `message`).
+//!
+//! Not here: what the tools print.
+//!
+//! *Invariant: as in `message`: one response for each request.*
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::error::Error;
+use super::id::{BrokerId, TopicName, TopicPartition};
+use crate::sim::Span;
+
+/// A refusal with what it says to people.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Refusal {
+    /// The error.
+    pub error: Error,
+    /// The same in words, where the broker has some.
+    pub error_message: Option<Arc<str>>,
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Refusal {
+        Refusal { error, error_message: None }
+    }
+}
+
+/// One topic that is to have more partitions.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CreatePartitionsTopic {
+    /// The topic.
+    pub name: TopicName,
+    /// How many partitions it is to have in all.
+    pub count: i32,
+    /// The replicas of the new ones, if the asker has chosen them.
+    pub assignments: Option<Vec<Vec<BrokerId>>>,
+}
+
+/// Asks the controller for more partitions.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CreatePartitionsRequest {
+    /// Of which topics.
+    pub topics: Vec<CreatePartitionsTopic>,
+    /// How long the broker may wait until they can be used.
+    pub timeout: Span,
+}
+
+/// What became of that.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CreatePartitionsResponse {
+    /// One answer a topic.
+    pub results: Vec<(TopicName, Option<Refusal>)>,
+}
+
+/// Asks the controller to delete topics.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DeleteTopicsRequest {
+    /// Which.
+    pub topic_names: Vec<TopicName>,
+    /// How long the broker may wait until they are gone.
+    pub timeout: Span,
+}
+
+/// What became of that.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DeleteTopicsResponse {
+    /// One answer a topic.
+    pub responses: Vec<(TopicName, Option<Refusal>)>,
+}
+
+/// What can have settings of its own.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ConfigResource {
+    /// A topic.
+    Topic(TopicName),
+    /// A broker.
+    Broker(BrokerId),
+    /// All brokers (`<default>`).
+    AllBrokers,
+}
+
+/// Asks for settings.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DescribeConfigsRequest {
+    /// Whose.
+    pub resources: Vec<ConfigResource>,
+}
+
+/// Where a setting's value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ConfigSource {
+    /// Set for the topic.
+    DynamicTopic,
+    /// Set for this broker in ZooKeeper.
+    DynamicBroker,
+    /// Set for all brokers in ZooKeeper.
+    DynamicDefaultBroker,
+    /// Set in the broker's file.
+    StaticBroker,
+    /// Nobody set it.
+    Default,
+}
+
+/// One setting.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ConfigEntry {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its value.
+    pub value: Arc<str>,
+    /// Where that comes from.
+    pub config_source: ConfigSource,
+    /// All the values it could have, the deciding one first.
+    pub synonyms: Vec<(ConfigSource, Arc<str>, Arc<str>)>,
+}
+
+/// Settings.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DescribeConfigsResponse {
+    /// One answer for each asked.
+    pub results: Vec<(ConfigResource, Result<Vec<ConfigEntry>, Refusal>)>,
+}
+
+/// One change of a setting.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum AlterConfigOp {
+    /// Gives it a value.
+    Set(Arc<str>),
+    /// Takes its value away.
+    Delete,
+}
+
+/// Changes of settings, by name.
+pub type ConfigChanges = Vec<(Arc<str>, AlterConfigOp)>;
+
+/// Asks for changes of settings.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct IncrementalAlterConfigsRequest {
+    /// Whose, and which.
+    pub resources: Vec<(ConfigResource, ConfigChanges)>,
+}
+
+/// What became of that.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct IncrementalAlterConfigsResponse {
+    /// One answer for each asked.
+    pub responses: Vec<(ConfigResource, Option<Refusal>)>,
+}
+
+/// Which election an administrator wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ElectionType {
+    /// The preferred replica is to lead.
+    Preferred,
+    /// Any live replica is to lead where nobody can.
+    Unclean,
+}
+
+/// Asks the controller for elections.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ElectLeadersRequest {
+    /// Of which kind.
+    pub election_type: ElectionType,
+    /// In which partitions; `None` for all.
+    pub partitions: Option<Vec<TopicPartition>>,
+    /// How long the broker may wait until they are known.
+    pub timeout: Span,
+}
+
+/// What became of that.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ElectLeadersResponse {
+    /// Why nothing was done.
+    pub error: Option<Error>,
+    /// One answer a partition; of all those that need no election nothing is said.
+    pub replica_election_results: Vec<(TopicPartition, Option<Refusal>)>,
+}
+
+/// Asks the controller to move replicas.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AlterPartitionReassignmentsRequest {
+    /// Where to; `None` takes a running move back.
+    pub topics: Vec<(TopicPartition, Option<Vec<BrokerId>>)>,
+    /// How long the broker may take.
+    pub timeout: Span,
+}
+
+/// What became of that.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AlterPartitionReassignmentsResponse {
+    /// Why nothing was done.
+    pub error: Option<Error>,
+    /// One answer a partition.
+    pub responses: Vec<(TopicPartition, Option<Refusal>)>,
+}
+
+/// Asks the controller which replicas are moving.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ListPartitionReassignmentsRequest {
+    /// In which partitions; `None` for all.
+    pub topics: Option<Vec<TopicPartition>>,
+}
+
+/// A move that is not done.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct OngoingReassignment {
+    /// All replicas.
+    pub replicas: Vec<BrokerId>,
+    /// Those that are added.
+    pub adding_replicas: Vec<BrokerId>,
+    /// Those that are removed.
+    pub removing_replicas: Vec<BrokerId>,
+}
+
+/// Which replicas are moving.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ListPartitionReassignmentsResponse {
+    /// Why that is not known.
+    pub error: Option<Error>,
+    /// The moves.
+    pub topics: BTreeMap<TopicPartition, OngoingReassignment>,
+}

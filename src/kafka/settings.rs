@@ -1,0 +1,289 @@
+//! A broker's settings, by their real names in snake case, with the defaults of their release.
+//!
+//! Not here: a topic's own settings (see [`TopicConfig`], kept in ZooKeeper), and clients' settings.
+//!
+//! *Invariant: units are in the types; a setting is never shortened to make a story shorter.*
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::id::BrokerId;
+use super::release::Release;
+use crate::sim::{ProcessId, Span};
+
+/// Which process answers at a host and port: what name service and routing are to real brokers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Directory(Arc<BTreeMap<(Arc<str>, u16), ProcessId>>);
+
+impl Directory {
+    /// These processes, by host and port.
+    pub fn new(entries: impl IntoIterator<Item = ((Arc<str>, u16), ProcessId)>) -> Directory {
+        Directory(Arc::new(entries.into_iter().collect()))
+    }
+
+    /// The process at that host and port, if there is one.
+    pub fn find(&self, host: &str, port: u16) -> Option<ProcessId> {
+        self.0.get(&(Arc::from(host), port)).copied()
+    }
+}
+
+/// A broker's settings.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub struct Settings {
+    /// Which release it runs.
+    pub release: Release,
+    pub broker_id: BrokerId,
+    /// Where it listens, and says so.
+    pub host: Arc<str>,
+    pub port: u16,
+    pub broker_rack: Option<Arc<str>>,
+    /// The servers of the ensemble.
+    pub zookeeper_connect: Arc<[ProcessId]>,
+    pub zookeeper_session_timeout: Span,
+    pub zookeeper_max_in_flight_requests: u32,
+    pub num_partitions: i32,
+    pub default_replication_factor: i32,
+    pub auto_create_topics_enable: bool,
+    pub delete_topic_enable: bool,
+    pub unclean_leader_election_enable: bool,
+    pub min_insync_replicas: i32,
+    pub replica_lag_time_max: Span,
+    pub replica_fetch_wait_max: Span,
+    pub replica_fetch_min_bytes: i32,
+    pub replica_fetch_max_bytes: i32,
+    pub replica_fetch_backoff: Span,
+    pub replica_high_watermark_checkpoint_interval: Span,
+    pub controlled_shutdown_enable: bool,
+    pub controlled_shutdown_max_retries: u32,
+    pub controlled_shutdown_retry_backoff: Span,
+    pub auto_leader_rebalance_enable: bool,
+    pub leader_imbalance_per_broker_percentage: u32,
+    pub leader_imbalance_check_interval: Span,
+    pub message_max_bytes: i32,
+    pub log_segment_bytes: i64,
+    pub offsets_topic_num_partitions: i32,
+    pub offsets_topic_replication_factor: i32,
+    pub offsets_retention: Span,
+    pub offsets_retention_check_interval: Span,
+    pub offsets_commit_timeout: Span,
+    pub group_min_session_timeout: Span,
+    pub group_max_session_timeout: Span,
+    pub group_initial_rebalance_delay: Span,
+    pub group_max_size: i32,
+    pub transaction_state_log_num_partitions: i32,
+    pub transaction_state_log_replication_factor: i32,
+    /// What else the broker's file says, name by name.
+    pub others: BTreeMap<Arc<str>, Arc<str>>,
+}
+
+impl Settings {
+    /// The defaults of 3.9.1.
+    // Source: KafkaConfig, ZkConfigs, ServerLogConfigs, ReplicationConfigs, GroupCoordinatorConfig
+    pub fn new(broker_id: BrokerId, host: &str, port: u16) -> Settings {
+        Settings {
+            release: Release::V3_9_1,
+            broker_id,
+            host: host.into(),
+            port,
+            broker_rack: None,
+            zookeeper_connect: Arc::from([]),
+            zookeeper_session_timeout: Span::secs(18),
+            zookeeper_max_in_flight_requests: 10,
+            num_partitions: 1,
+            default_replication_factor: 1,
+            auto_create_topics_enable: true,
+            delete_topic_enable: true,
+            unclean_leader_election_enable: false,
+            min_insync_replicas: 1,
+            replica_lag_time_max: Span::secs(30),
+            replica_fetch_wait_max: Span::ms(500),
+            replica_fetch_min_bytes: 1,
+            replica_fetch_max_bytes: 1 << 20,
+            replica_fetch_backoff: Span::secs(1),
+            replica_high_watermark_checkpoint_interval: Span::secs(5),
+            controlled_shutdown_enable: true,
+            controlled_shutdown_max_retries: 3,
+            controlled_shutdown_retry_backoff: Span::secs(5),
+            auto_leader_rebalance_enable: true,
+            leader_imbalance_per_broker_percentage: 10,
+            leader_imbalance_check_interval: Span::secs(300),
+            message_max_bytes: 1_048_588,
+            log_segment_bytes: 1 << 30,
+            offsets_topic_num_partitions: 50,
+            offsets_topic_replication_factor: 3,
+            offsets_retention: Span::secs(10_080 * 60),
+            offsets_retention_check_interval: Span::secs(600),
+            offsets_commit_timeout: Span::secs(5),
+            group_min_session_timeout: Span::secs(6),
+            group_max_session_timeout: Span::secs(1800),
+            group_initial_rebalance_delay: Span::secs(3),
+            group_max_size: i32::MAX,
+            transaction_state_log_num_partitions: 50,
+            transaction_state_log_replication_factor: 3,
+            others: BTreeMap::new(),
+        }
+    }
+}
+
+/// A setting that was not taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingError {
+    /// There is none of that name here.
+    #[error("no broker setting {0:?} here")]
+    Unknown(String),
+    /// The value is of another kind.
+    #[error("{name}={value} wants {wanted}")]
+    Value {
+        /// The setting.
+        name: &'static str,
+        /// What was given.
+        value: String,
+        /// What was expected.
+        wanted: &'static str,
+    },
+}
+
+macro_rules! by_name {
+    ($($name:literal => $field:ident: $kind:ident;)*) => {
+        impl Settings {
+            /// Sets one setting by its real name: `replica.lag.time.max.ms`, `30000`.
+            pub fn set(&mut self, name: &str, value: &str) -> Result<(), SettingError> {
+                match name {
+                    $($name => {
+                        let wrong = |wanted| {
+                            SettingError::Value { name: $name, value: value.into(), wanted }
+                        };
+                        self.$field = read::$kind(value).map_err(wrong)?;
+                    })*
+                    _ => return Err(SettingError::Unknown(name.into())),
+                }
+                self.others.insert(name.into(), value.into());
+                Ok(())
+            }
+
+            /// The names that [`Settings::set`] takes.
+            pub const NAMES: &'static [&'static str] = &[$($name),*];
+
+            /// What a setting's value is now, in the notation of the broker's file.
+            pub fn value(&self, name: &str) -> Option<String> {
+                match name {
+                    $($name => Some(shown::$kind(&self.$field)),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+by_name! {
+    "broker.rack" => broker_rack: optional_text;
+    "zookeeper.session.timeout.ms" => zookeeper_session_timeout: ms;
+    "zookeeper.max.in.flight.requests" => zookeeper_max_in_flight_requests: number;
+    "num.partitions" => num_partitions: number;
+    "default.replication.factor" => default_replication_factor: number;
+    "auto.create.topics.enable" => auto_create_topics_enable: truth;
+    "delete.topic.enable" => delete_topic_enable: truth;
+    "unclean.leader.election.enable" => unclean_leader_election_enable: truth;
+    "min.insync.replicas" => min_insync_replicas: number;
+    "replica.lag.time.max.ms" => replica_lag_time_max: ms;
+    "replica.fetch.wait.max.ms" => replica_fetch_wait_max: ms;
+    "replica.fetch.min.bytes" => replica_fetch_min_bytes: number;
+    "replica.fetch.max.bytes" => replica_fetch_max_bytes: number;
+    "replica.fetch.backoff.ms" => replica_fetch_backoff: ms;
+    "replica.high.watermark.checkpoint.interval.ms" => replica_high_watermark_checkpoint_interval: ms;
+    "controlled.shutdown.enable" => controlled_shutdown_enable: truth;
+    "controlled.shutdown.max.retries" => controlled_shutdown_max_retries: number;
+    "controlled.shutdown.retry.backoff.ms" => controlled_shutdown_retry_backoff: ms;
+    "auto.leader.rebalance.enable" => auto_leader_rebalance_enable: truth;
+    "leader.imbalance.per.broker.percentage" => leader_imbalance_per_broker_percentage: number;
+    "leader.imbalance.check.interval.seconds" => leader_imbalance_check_interval: seconds;
+    "message.max.bytes" => message_max_bytes: number;
+    "log.segment.bytes" => log_segment_bytes: number;
+    "offsets.topic.num.partitions" => offsets_topic_num_partitions: number;
+    "offsets.topic.replication.factor" => offsets_topic_replication_factor: number;
+    "offsets.retention.minutes" => offsets_retention: minutes;
+    "offsets.retention.check.interval.ms" => offsets_retention_check_interval: ms;
+    "offsets.commit.timeout.ms" => offsets_commit_timeout: ms;
+    "group.min.session.timeout.ms" => group_min_session_timeout: ms;
+    "group.max.session.timeout.ms" => group_max_session_timeout: ms;
+    "group.initial.rebalance.delay.ms" => group_initial_rebalance_delay: ms;
+    "group.max.size" => group_max_size: number;
+    "transaction.state.log.num.partitions" => transaction_state_log_num_partitions: number;
+    "transaction.state.log.replication.factor" => transaction_state_log_replication_factor: number;
+}
+
+/// Values as text becomes them.
+mod read {
+    use super::{Arc, Span};
+    use std::str::FromStr;
+
+    pub(super) fn number<N: FromStr>(text: &str) -> Result<N, &'static str> {
+        text.parse().map_err(|_| "a number")
+    }
+
+    pub(super) fn truth(text: &str) -> Result<bool, &'static str> {
+        text.parse().map_err(|_| "true or false")
+    }
+
+    pub(super) fn ms(text: &str) -> Result<Span, &'static str> {
+        text.parse().map(Span::ms).map_err(|_| "milliseconds")
+    }
+
+    pub(super) fn seconds(text: &str) -> Result<Span, &'static str> {
+        text.parse().map(Span::secs).map_err(|_| "seconds")
+    }
+
+    pub(super) fn minutes(text: &str) -> Result<Span, &'static str> {
+        let minutes: u64 = text.parse().map_err(|_| "minutes")?;
+        Ok(Span::secs(60) * minutes)
+    }
+
+    pub(super) fn optional_text(text: &str) -> Result<Option<Arc<str>>, &'static str> {
+        Ok((!text.is_empty()).then(|| text.into()))
+    }
+}
+
+/// Values as text shows them.
+mod shown {
+    use super::{Arc, Span};
+
+    pub(super) fn number(number: &impl ToString) -> String {
+        number.to_string()
+    }
+
+    pub(super) fn truth(truth: &bool) -> String {
+        truth.to_string()
+    }
+
+    pub(super) fn ms(span: &Span) -> String {
+        span.as_ms().to_string()
+    }
+
+    pub(super) fn seconds(span: &Span) -> String {
+        (span.as_ms() / 1000).to_string()
+    }
+
+    pub(super) fn minutes(span: &Span) -> String {
+        (span.as_ms() / 60_000).to_string()
+    }
+
+    pub(super) fn optional_text(text: &Option<Arc<str>>) -> String {
+        text.as_deref().unwrap_or_default().to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_set_by_their_real_names() {
+        let mut settings = Settings::new(BrokerId(1), "127.0.0.1", 9091);
+        settings.set("replica.lag.time.max.ms", "4000").expect("a number of milliseconds");
+        assert_eq!(settings.replica_lag_time_max, Span::secs(4));
+        assert_eq!(settings.value("replica.lag.time.max.ms").as_deref(), Some("4000"));
+        assert!(settings.set("replica.lag.time.max.ms", "soon").is_err());
+        assert!(settings.set("no.such.setting", "1").is_err());
+    }
+}

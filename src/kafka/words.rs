@@ -1,0 +1,331 @@
+//! What everything at or above this floor speaks: brokers, clients, and ZooKeeper's servers and
+//! clients, whose words are a part of these.
+//!
+//! *Invariant: this is the widest vocabulary; a machine with words of its own is embedded, and its
+//! words get a variant here.*
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::id::{BrokerEpoch, BrokerId, ControllerEpoch, LeaderEpoch, Offset, TopicPartition};
+use super::message::{RequestMessage, ResponseMessage};
+use super::settings::Directory;
+use crate::sim::{KernelFact, Telling, Vocabulary};
+use crate::zk::words as zk;
+
+/// The words of a cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Words;
+
+/// What travels on links.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Message {
+    /// To, from and among ZooKeeper's servers.
+    Zk(zk::Message),
+    /// Asked of a broker.
+    Request(RequestMessage),
+    /// Answered by a broker.
+    Response(ResponseMessage),
+}
+
+/// What processes wait for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Timer {
+    /// Of a ZooKeeper server or client.
+    Zk(zk::Timer),
+    /// Of a broker.
+    Broker(BrokerTimer),
+}
+
+/// What a broker waits for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum BrokerTimer {
+    /// The first of the requests that wait here runs out.
+    Purgatory,
+    /// Followers may have fallen behind.
+    IsrExpiration,
+    /// HWs are to be written down.
+    HighWatermarkCheckpoint,
+    /// The fetcher from this leader has waited after a failure.
+    FetchBackoff(BrokerId),
+    /// A request of the controller to this broker is to be sent again.
+    SendAgain(BrokerId),
+    /// A request of this broker to the controller is to be sent again.
+    ControllerAgain,
+    /// Leaders are to be compared with preferred leaders.
+    LeaderBalance,
+    /// The next try of a controlled shutdown.
+    ControlledShutdown,
+    /// ZooKeeper is to be asked again for a session.
+    NewSession,
+    /// An answer from the peer to whom a connection is made takes too long.
+    Connect(BrokerId),
+}
+
+/// What is being written to disks.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Write {
+    /// By a ZooKeeper server.
+    Zk(zk::Write),
+}
+
+/// What is asked of a process from outside the simulated network.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Request {
+    /// Of a ZooKeeper server.
+    Zk(zk::Request),
+    /// SIGTERM: stop in order.
+    Stop,
+    /// Hosts and ports have changed.
+    Resolve(Directory),
+}
+
+crate::facts! {
+    /// What brokers tell.
+    pub enum BrokerFact {
+        "broker-registered" => BrokerRegistered { broker: BrokerId, epoch: BrokerEpoch },
+        "broker-running" => BrokerRunning { broker: BrokerId },
+        "broker-fatal" => BrokerFatal { broker: BrokerId, error: Text },
+        "session-lost" => SessionLost { broker: BrokerId },
+        "controller-elected" => ControllerElected { broker: BrokerId, epoch: ControllerEpoch },
+        "controller-resigned" => ControllerResigned { broker: BrokerId, epoch: ControllerEpoch },
+        "controller-fenced" => ControllerFenced { broker: BrokerId, epoch: ControllerEpoch },
+        "brokers-changed" => BrokersChanged { added: Brokers, deleted: Brokers, bounced: Brokers, live: Brokers },
+        "topic-created" => TopicCreated { topic: Text, partitions: i32 },
+        "partitions-added" => PartitionsAdded { topic: Text, partitions: i32 },
+        "topic-deletion-started" => TopicDeletionStarted { topic: Text },
+        "topic-deleted" => TopicDeleted { topic: Text },
+        "leader-elected" => LeaderElected { partition: TopicPartition, leader: BrokerId, epoch: LeaderEpoch, isr: Brokers, why: &'static str },
+        "partition-offline" => PartitionOffline { partition: TopicPartition, isr: Brokers },
+        "replica-removed" => ReplicaRemoved { partition: TopicPartition, replica: BrokerId, leader: BrokerId, epoch: LeaderEpoch, isr: Brokers },
+        "reassignment-started" => ReassignmentStarted { partition: TopicPartition, replicas: Brokers },
+        "reassignment-done" => ReassignmentDone { partition: TopicPartition, replicas: Brokers },
+        "isr-shrunk" => IsrShrunk { partition: TopicPartition, isr: Brokers },
+        "isr-expanded" => IsrExpanded { partition: TopicPartition, isr: Brokers },
+        "became-leader" => BecameLeader { partition: TopicPartition, epoch: LeaderEpoch, isr: Brokers, leo: Offset },
+        "became-follower" => BecameFollower { partition: TopicPartition, epoch: LeaderEpoch, leader: BrokerId },
+        "truncated" => Truncated { partition: TopicPartition, to: Offset, from: Offset },
+        "replica-stopped" => ReplicaStopped { partition: TopicPartition },
+        "log-deleted" => LogDeleted { partition: TopicPartition },
+        "order-refused" => OrderRefused { order: &'static str, from: BrokerId, error: Text },
+        "shutdown-started" => ShutdownStarted { broker: BrokerId },
+        "shutdown-done" => ShutdownDone { broker: BrokerId },
+    }
+}
+
+/// Brokers in a row, printed `1,2,3`, or `-` where there are none.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Brokers(pub Arc<[BrokerId]>);
+
+/// A text in a fact.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Text(pub Arc<str>);
+
+/// What is told, by whom it may be.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Fact {
+    /// By a ZooKeeper server.
+    Zk(zk::Fact),
+    /// By the kernel.
+    Kernel(KernelFact),
+    /// By a broker.
+    Broker(BrokerFact),
+}
+
+impl Vocabulary for Words {
+    type Message = Message;
+    type Timer = Timer;
+    type Write = Write;
+    type Request = Request;
+    type Fact = Fact;
+
+    fn message_name(message: &Message) -> &'static str {
+        match message {
+            Message::Zk(message) => zk::Words::message_name(message),
+            Message::Request(message) => message.request.name(),
+            Message::Response(message) => message.response.name(),
+        }
+    }
+
+    fn timer_name(timer: &Timer) -> &'static str {
+        match timer {
+            Timer::Zk(timer) => zk::Words::timer_name(timer),
+            Timer::Broker(timer) => timer.name(),
+        }
+    }
+
+    fn request_name(request: &Request) -> &'static str {
+        match request {
+            Request::Zk(request) => zk::Words::request_name(request),
+            Request::Stop => "stop",
+            Request::Resolve(_) => "resolve",
+        }
+    }
+}
+
+impl BrokerTimer {
+    /// Its short name, for traces.
+    pub fn name(self) -> &'static str {
+        match self {
+            BrokerTimer::Purgatory => "purgatory",
+            BrokerTimer::IsrExpiration => "isr-expiration",
+            BrokerTimer::HighWatermarkCheckpoint => "high-watermark-checkpoint",
+            BrokerTimer::FetchBackoff(_) => "fetch-backoff",
+            BrokerTimer::SendAgain(_) => "send-again",
+            BrokerTimer::ControllerAgain => "controller-again",
+            BrokerTimer::LeaderBalance => "leader-balance",
+            BrokerTimer::ControlledShutdown => "controlled-shutdown",
+            BrokerTimer::NewSession => "new-session",
+            BrokerTimer::Connect(_) => "connect",
+        }
+    }
+}
+
+impl Fact {
+    fn told(&self) -> &dyn Spoken {
+        match self {
+            Fact::Zk(fact) => fact,
+            Fact::Kernel(fact) => fact,
+            Fact::Broker(fact) => fact,
+        }
+    }
+}
+
+/// What all facts can do, whoever tells them.
+trait Spoken {
+    fn key(&self) -> &'static str;
+    fn fields(&self) -> Vec<(&'static str, String)>;
+    fn print(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+}
+
+impl<T: Telling> Spoken for T {
+    fn key(&self) -> &'static str {
+        Telling::key(self)
+    }
+
+    fn fields(&self) -> Vec<(&'static str, String)> {
+        Telling::fields(self)
+    }
+
+    fn print(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Telling for Fact {
+    fn key(&self) -> &'static str {
+        self.told().key()
+    }
+
+    fn fields(&self) -> Vec<(&'static str, String)> {
+        self.told().fields()
+    }
+}
+
+impl fmt::Display for Fact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.told().print(f)
+    }
+}
+
+impl fmt::Display for Brokers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("-");
+        }
+        for (place, broker) in self.0.iter().enumerate() {
+            let comma = if place == 0 { "" } else { "," };
+            write!(f, "{comma}{broker}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<&[BrokerId]> for Brokers {
+    fn from(brokers: &[BrokerId]) -> Brokers {
+        Brokers(brokers.into())
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Text {
+        Text(text.into())
+    }
+}
+
+impl From<zk::Message> for Message {
+    fn from(message: zk::Message) -> Message {
+        Message::Zk(message)
+    }
+}
+
+impl From<RequestMessage> for Message {
+    fn from(message: RequestMessage) -> Message {
+        Message::Request(message)
+    }
+}
+
+impl From<ResponseMessage> for Message {
+    fn from(message: ResponseMessage) -> Message {
+        Message::Response(message)
+    }
+}
+
+impl From<zk::Timer> for Timer {
+    fn from(timer: zk::Timer) -> Timer {
+        Timer::Zk(timer)
+    }
+}
+
+impl From<BrokerTimer> for Timer {
+    fn from(timer: BrokerTimer) -> Timer {
+        Timer::Broker(timer)
+    }
+}
+
+impl From<zk::Write> for Write {
+    fn from(write: zk::Write) -> Write {
+        Write::Zk(write)
+    }
+}
+
+impl From<zk::Told> for Fact {
+    fn from(told: zk::Told) -> Fact {
+        match told {
+            zk::Told::Zk(fact) => Fact::Zk(fact),
+            zk::Told::Kernel(fact) => Fact::Kernel(fact),
+        }
+    }
+}
+
+impl From<KernelFact> for Fact {
+    fn from(fact: KernelFact) -> Fact {
+        Fact::Kernel(fact)
+    }
+}
+
+impl From<BrokerFact> for Fact {
+    fn from(fact: BrokerFact) -> Fact {
+        Fact::Broker(fact)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fact_prints_as_whoever_tells_it_has_it() {
+        let isr = Brokers::from(&[BrokerId(1), BrokerId(2)][..]);
+        let partition = TopicPartition::new("orders", 0);
+        let fact = Fact::from(BrokerFact::IsrShrunk { partition, isr });
+        assert_eq!(fact.to_string(), "isr-shrunk partition=orders-0 isr=1,2");
+        assert_eq!(Telling::key(&fact), "isr-shrunk");
+    }
+}
