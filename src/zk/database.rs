@@ -164,7 +164,7 @@ mod tests {
             |disk: &Disk, zxid| disk.after(Zxid(zxid)).map(|txn| txn.zxid.0).collect::<Vec<_>>();
         assert_eq!(after(&disk, 0), [1, 2, 5, 9]);
         assert_eq!(after(&disk, 3), [5, 9]);
-        assert_eq!(after(&disk, 9), []);
+        assert!(after(&disk, 9).is_empty());
         disk.truncate(Zxid(4));
         assert_eq!(disk.last_zxid(), Zxid(2));
         let recovered = disk.recover();
