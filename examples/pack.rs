@@ -1,0 +1,148 @@
+//! Finishes a built site: `pack FOLDER`. Inline scripts become files named by their hash, the page gets
+//! its content security policy, hosts that read `_headers` get theirs; last comes the site's weight.
+//! *Invariant: no script runs in the built page that is not a file of its own origin.*
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use base64::Engine;
+use sha2::Digest;
+
+/// What the page may do. A policy in the page cannot forbid being framed; `_headers` can.
+const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
+    img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; worker-src 'self'; \
+    manifest-src 'self'; base-uri 'none'; form-action 'none'";
+
+fn main() -> ExitCode {
+    let Some(folder) = std::env::args_os().nth(1).map(PathBuf::from) else {
+        eprintln!("usage: pack FOLDER");
+        return ExitCode::from(2);
+    };
+    match pack(&folder).and_then(|()| weigh(&folder)) {
+        Ok((brotli, gzip)) => {
+            println!("weight: {} KB brotli, {} KB gzip", in_kb(brotli), in_kb(gzip));
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{}: {error}", folder.display());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn pack(folder: &Path) -> std::io::Result<()> {
+    let page = folder.join("index.html");
+    let (html, scripts) = outline_scripts(&std::fs::read_to_string(&page)?);
+    for (name, text) in scripts {
+        std::fs::write(folder.join(name), text)?;
+    }
+    std::fs::write(&page, with_policy(&with_sums(&html, folder)?))?;
+    let headers = format!(
+        "/*\n  Content-Security-Policy: {POLICY}; frame-ancestors 'self'\n  \
+         X-Content-Type-Options: nosniff\n  Referrer-Policy: no-referrer\n"
+    );
+    std::fs::write(folder.join("_headers"), headers)?;
+    std::fs::write(folder.join(".nojekyll"), "")
+}
+
+/// The page with each inline script replaced by a reference, and the files referred to.
+fn outline_scripts(html: &str) -> (String, Vec<(String, String)>) {
+    let (mut page, mut scripts) = (String::new(), Vec::new());
+    let mut rest = html;
+    while let Some(start) = rest.find("<script") {
+        let open = start + rest[start..].find('>').expect("a tag ends") + 1;
+        let end = open + rest[open..].find("</script>").expect("a script ends");
+        let (tag, text) = (&rest[start..open], rest[open..end].trim());
+        page.push_str(&rest[..start]);
+        if tag.contains(" src=") || text.is_empty() {
+            page.push_str(&rest[start..end]);
+        } else {
+            let hash = sha1_smol::Sha1::from(text).digest().to_string();
+            let name = format!("boot-{}.js", &hash[..16]);
+            page.push_str(&format!("{} src=\"./{name}\">", tag.trim_end_matches('>')));
+            scripts.push((name, format!("{text}\n")));
+        }
+        rest = &rest[end..];
+    }
+    page.push_str(rest);
+    (page, scripts)
+}
+
+/// The page with each file's sum as the file is now: it may have been made smaller since.
+fn with_sums(html: &str, folder: &Path) -> std::io::Result<String> {
+    const SUM: &str = "integrity=\"sha384-";
+    let mut page = String::new();
+    for part in html.split_inclusive('>') {
+        let Some(start) = part.find(SUM).map(|start| start + SUM.len()) else {
+            page.push_str(part);
+            continue;
+        };
+        let end = start + part[start..].find('"').expect("an attribute ends");
+        let bytes = std::fs::read(folder.join(attribute(part, "href")))?;
+        let sum = base64::engine::general_purpose::STANDARD.encode(sha2::Sha384::digest(bytes));
+        page.push_str(&format!("{}{sum}{}", &part[..start], &part[end..]));
+    }
+    Ok(page)
+}
+
+/// An attribute's value; empty if the tag has none of that name.
+fn attribute<'a>(tag: &'a str, name: &str) -> &'a str {
+    tag.split_once(&format!("{name}=\"")).and_then(|(_, rest)| rest.split('"').next()).unwrap_or("")
+}
+
+/// The policy must stand before whatever it is to hold for.
+fn with_policy(html: &str) -> String {
+    const ELEMENT: &str = "<meta http-equiv=\"Content-Security-Policy\"";
+    if html.contains(ELEMENT) {
+        return html.to_owned();
+    }
+    let head = html.find("<head>").expect("the page has a head") + "<head>".len();
+    format!("{}\n{ELEMENT} content=\"{POLICY}\">{}", &html[..head], &html[head..])
+}
+
+/// All files' weight, each compressed alone: brotli 11, gzip 9.
+fn weigh(folder: &Path) -> std::io::Result<(usize, usize)> {
+    let (mut brotli, mut gzip) = (0, 0);
+    for file in files(folder)? {
+        let bytes = std::fs::read(&file)?;
+        let sizes = (brotli_size(&bytes)?, gzip_size(&bytes)?);
+        println!("{:>9} {:>9}  {}", sizes.0, sizes.1, file.display());
+        brotli += sizes.0;
+        gzip += sizes.1;
+    }
+    Ok((brotli, gzip))
+}
+
+fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            files.extend(self::files(&path)?);
+        } else {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn brotli_size(bytes: &[u8]) -> std::io::Result<usize> {
+    let parameters = brotli::enc::BrotliEncoderParams { quality: 11, ..Default::default() };
+    let mut packed = Vec::new();
+    brotli::BrotliCompress(&mut &bytes[..], &mut packed, &parameters)?;
+    Ok(packed.len())
+}
+
+fn gzip_size(bytes: &[u8]) -> std::io::Result<usize> {
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    packer.write_all(bytes)?;
+    Ok(packer.finish()?.len())
+}
+
+/// Kilobytes of 1024, to a tenth.
+fn in_kb(bytes: usize) -> String {
+    let tenths = (bytes * 10).div_ceil(1024);
+    format!("{}.{}", tenths / 10, tenths % 10)
+}
