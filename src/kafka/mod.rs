@@ -7,6 +7,8 @@
 
 pub mod admin;
 pub mod assignor;
+pub mod client;
+pub mod consumer;
 pub mod control;
 pub mod election;
 mod error;
@@ -17,6 +19,7 @@ pub mod java_hash;
 pub mod message;
 pub mod partitioner;
 pub mod placement;
+pub mod producer;
 pub mod record;
 pub mod release;
 pub mod settings;

@@ -7,8 +7,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::consumer::words::{ConsumerFact, ConsumerRequest, ConsumerTimer};
+use super::group::{GroupFact, GroupTimer};
 use super::id::{BrokerEpoch, BrokerId, ControllerEpoch, LeaderEpoch, Offset, TopicPartition};
 use super::message::{RequestMessage, ResponseMessage};
+use super::producer::words::{ProducerFact, ProducerRequest, ProducerTimer};
 use super::settings::Directory;
 use crate::sim::{KernelFact, Telling, Vocabulary};
 use crate::zk::words as zk;
@@ -35,6 +38,12 @@ pub enum Timer {
     Zk(zk::Timer),
     /// Of a broker.
     Broker(BrokerTimer),
+    /// Of the group coordinator in a broker.
+    Group(GroupTimer),
+    /// Of a consumer.
+    Consumer(ConsumerTimer),
+    /// Of a producer.
+    Producer(ProducerTimer),
 }
 
 /// What a broker waits for.
@@ -78,6 +87,10 @@ pub enum Request {
     Stop,
     /// Hosts and ports have changed.
     Resolve(Directory),
+    /// Of a consumer.
+    Consumer(ConsumerRequest),
+    /// Of a producer.
+    Producer(ProducerRequest),
 }
 
 crate::facts! {
@@ -130,6 +143,12 @@ pub enum Fact {
     Kernel(KernelFact),
     /// By a broker.
     Broker(BrokerFact),
+    /// By the group coordinator in a broker.
+    Group(GroupFact),
+    /// By a consumer.
+    Consumer(ConsumerFact),
+    /// By a producer.
+    Producer(ProducerFact),
 }
 
 impl Vocabulary for Words {
@@ -151,6 +170,9 @@ impl Vocabulary for Words {
         match timer {
             Timer::Zk(timer) => zk::Words::timer_name(timer),
             Timer::Broker(timer) => timer.name(),
+            Timer::Group(timer) => timer.name(),
+            Timer::Consumer(timer) => timer.name(),
+            Timer::Producer(timer) => timer.name(),
         }
     }
 
@@ -159,6 +181,8 @@ impl Vocabulary for Words {
             Request::Zk(request) => zk::Words::request_name(request),
             Request::Stop => "stop",
             Request::Resolve(_) => "resolve",
+            Request::Consumer(request) => request.name(),
+            Request::Producer(request) => request.name(),
         }
     }
 }
@@ -187,6 +211,9 @@ impl Fact {
             Fact::Zk(fact) => fact,
             Fact::Kernel(fact) => fact,
             Fact::Broker(fact) => fact,
+            Fact::Group(fact) => fact,
+            Fact::Consumer(fact) => fact,
+            Fact::Producer(fact) => fact,
         }
     }
 }
@@ -313,6 +340,54 @@ impl From<KernelFact> for Fact {
 impl From<BrokerFact> for Fact {
     fn from(fact: BrokerFact) -> Fact {
         Fact::Broker(fact)
+    }
+}
+
+impl From<GroupTimer> for Timer {
+    fn from(timer: GroupTimer) -> Timer {
+        Timer::Group(timer)
+    }
+}
+
+impl From<ConsumerTimer> for Timer {
+    fn from(timer: ConsumerTimer) -> Timer {
+        Timer::Consumer(timer)
+    }
+}
+
+impl From<ProducerTimer> for Timer {
+    fn from(timer: ProducerTimer) -> Timer {
+        Timer::Producer(timer)
+    }
+}
+
+impl From<GroupFact> for Fact {
+    fn from(fact: GroupFact) -> Fact {
+        Fact::Group(fact)
+    }
+}
+
+impl From<ConsumerFact> for Fact {
+    fn from(fact: ConsumerFact) -> Fact {
+        Fact::Consumer(fact)
+    }
+}
+
+impl From<ProducerFact> for Fact {
+    fn from(fact: ProducerFact) -> Fact {
+        Fact::Producer(fact)
+    }
+}
+
+impl From<ConsumerRequest> for Request {
+    fn from(request: ConsumerRequest) -> Request {
+        Request::Consumer(request)
+    }
+}
+
+impl From<ProducerRequest> for Request {
+    fn from(request: ProducerRequest) -> Request {
+        Request::Producer(request)
     }
 }
 

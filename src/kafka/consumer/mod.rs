@@ -1,0 +1,3 @@
+//! A member of a group: the Java consumer.
+
+pub mod words;

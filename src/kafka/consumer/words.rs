@@ -1,0 +1,189 @@
+//! What a consumer waits for, is asked, and tells; and its settings.
+//!
+//! *Invariant: what a rebalance listener or an application would see is a fact, one for each call.*
+
+use std::sync::Arc;
+
+use crate::kafka::assignor::Assignor;
+use crate::kafka::client::{Partitions, Shown};
+use crate::kafka::id::{
+    ClientId, Generation, GroupId, MemberId, Offset, TopicName, TopicPartition,
+};
+use crate::sim::{ProcessId, Span};
+
+/// Where to read when nothing was committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum OffsetReset {
+    /// From the first record that there is.
+    Earliest,
+    /// From the next record that comes.
+    Latest,
+    /// Nowhere: the application is told.
+    None,
+}
+
+/// How the application calls `poll`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Poll {
+    /// `poll(Duration)`: reads on while no coordinator is known.
+    Duration,
+    /// `poll(long)`, the old one: waits for the coordinator and gives no records meanwhile.
+    Long,
+}
+
+/// What the application does with an exception.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum OnError {
+    /// It polls again.
+    GoOn,
+    /// It ends.
+    End,
+}
+
+/// A consumer's settings, by their real names in snake case.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub struct ConsumerSettings {
+    /// Known brokers, to begin with.
+    pub bootstrap_servers: Arc<[ProcessId]>,
+    pub client_id: ClientId,
+    pub group_id: GroupId,
+    pub group_instance_id: Option<Arc<str>>,
+    /// What the application subscribes to.
+    pub topics: Vec<TopicName>,
+    pub session_timeout: Span,
+    pub heartbeat_interval: Span,
+    pub max_poll_interval: Span,
+    pub partition_assignment_strategy: Vec<Assignor>,
+    pub enable_auto_commit: bool,
+    pub auto_commit_interval: Span,
+    pub auto_offset_reset: OffsetReset,
+    pub allow_auto_create_topics: bool,
+    pub request_timeout: Span,
+    pub retry_backoff: Span,
+    pub metadata_max_age: Span,
+    pub fetch_max_wait: Span,
+    pub fetch_min_bytes: i32,
+    pub max_partition_fetch_bytes: i32,
+    /// How the application polls.
+    pub poll: Poll,
+    /// What it does with an exception.
+    pub on_error: OnError,
+}
+
+impl ConsumerSettings {
+    /// The defaults of 3.9.1.
+    // Source: org.apache.kafka.clients.consumer.ConsumerConfig
+    pub fn new(
+        client: &str,
+        group: &str,
+        topics: &[&str],
+        bootstrap: impl Into<Arc<[ProcessId]>>,
+    ) -> ConsumerSettings {
+        ConsumerSettings {
+            bootstrap_servers: bootstrap.into(),
+            client_id: client.into(),
+            group_id: group.into(),
+            group_instance_id: None,
+            topics: topics.iter().map(|&topic| topic.into()).collect(),
+            session_timeout: Span::secs(45),
+            heartbeat_interval: Span::secs(3),
+            max_poll_interval: Span::secs(300),
+            partition_assignment_strategy: vec![Assignor::Range],
+            enable_auto_commit: true,
+            auto_commit_interval: Span::secs(5),
+            auto_offset_reset: OffsetReset::Latest,
+            allow_auto_create_topics: true,
+            request_timeout: Span::secs(30),
+            retry_backoff: Span::ms(100),
+            metadata_max_age: Span::secs(300),
+            fetch_max_wait: Span::ms(500),
+            fetch_min_bytes: 1,
+            max_partition_fetch_bytes: 1 << 20,
+            poll: Poll::Duration,
+            on_error: OnError::GoOn,
+        }
+    }
+}
+
+/// What a consumer waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ConsumerTimer {
+    /// The coordinator is to hear from it.
+    Heartbeat,
+    /// The coordinator has not answered a heartbeat for the session timeout.
+    Session,
+    /// The application has not polled for `max.poll.interval.ms`.
+    PollInterval,
+    /// Offsets are to be committed.
+    AutoCommit,
+    /// What it knows of the cluster is old.
+    Metadata,
+    /// A pause after a failure is over.
+    Retry,
+    /// The first of its calls is overdue.
+    Request,
+}
+
+impl ConsumerTimer {
+    /// The short name, for traces.
+    pub fn name(self) -> &'static str {
+        match self {
+            ConsumerTimer::Heartbeat => "heartbeat",
+            ConsumerTimer::Session => "consumer-session",
+            ConsumerTimer::PollInterval => "poll-interval",
+            ConsumerTimer::AutoCommit => "auto-commit",
+            ConsumerTimer::Metadata => "metadata-age",
+            ConsumerTimer::Retry => "retry",
+            ConsumerTimer::Request => "request-timeout",
+        }
+    }
+}
+
+/// What is asked of a consumer's application from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ConsumerRequest {
+    /// `commitSync()`: what was read so far.
+    Commit,
+    /// `close()`, and end.
+    Close,
+    /// End without a word.
+    Exit,
+    /// Poll no more.
+    Stall,
+    /// Poll again.
+    Go,
+}
+
+impl ConsumerRequest {
+    /// The short name, for traces.
+    pub fn name(self) -> &'static str {
+        match self {
+            ConsumerRequest::Commit => "commit",
+            ConsumerRequest::Close => "close",
+            ConsumerRequest::Exit => "exit",
+            ConsumerRequest::Stall => "stall",
+            ConsumerRequest::Go => "go",
+        }
+    }
+}
+
+crate::facts! {
+    /// What consumers tell.
+    pub enum ConsumerFact {
+        "coordinator-found" => CoordinatorFound { group: GroupId, process: ProcessId },
+        "coordinator-lost" => CoordinatorLost { group: GroupId },
+        "group-joined" =>
+            GroupJoined { group: GroupId, member: MemberId, generation: Generation },
+        "partitions-assigned" => PartitionsAssigned { partitions: Partitions, now: Partitions },
+        "partitions-revoked" => PartitionsRevoked { partitions: Partitions },
+        "partitions-lost" => PartitionsLost { partitions: Partitions },
+        "position-reset" => PositionReset { partition: TopicPartition, offset: Offset },
+        "record-read" =>
+            RecordRead { partition: TopicPartition, offset: Offset, key: Shown, value: Shown },
+        "offsets-sent" => OffsetsSent { partitions: Partitions },
+        "commit-done" => CommitDone { group: GroupId },
+        "consumer-closed" => ConsumerClosed { group: GroupId },
+        "consumer-error" => ConsumerError { error: &'static str },
+    }
+}

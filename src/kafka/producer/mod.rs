@@ -1,0 +1,3 @@
+//! The Java producer.
+
+pub mod words;

@@ -1,0 +1,164 @@
+//! What a producer waits for, is asked, and tells; and its settings.
+//!
+//! *Invariant: every record that was asked for is told of once: acknowledged or failed.*
+
+use std::sync::Arc;
+
+use crate::kafka::client::Shown;
+use crate::kafka::id::{ClientId, Offset, ProducerEpoch, ProducerId, TopicName, TopicPartition};
+use crate::kafka::message::Acks;
+use crate::sim::{ProcessId, Span};
+
+/// How records without a key find their partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Keyless {
+    /// One after another (0.8.2 – 2.3).
+    RoundRobin,
+    /// One partition for a batch, then another (2.4 – 3.2).
+    StickyBatch,
+    /// One partition for `batch.size` bytes, then any (3.3+).
+    StickyBytes,
+}
+
+/// A producer's settings, by their real names in snake case.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub struct ProducerSettings {
+    /// Known brokers, to begin with.
+    pub bootstrap_servers: Arc<[ProcessId]>,
+    pub client_id: ClientId,
+    pub acks: Acks,
+    pub retries: u32,
+    pub enable_idempotence: bool,
+    pub delivery_timeout: Span,
+    pub request_timeout: Span,
+    pub max_block: Span,
+    pub retry_backoff: Span,
+    pub retry_backoff_max: Span,
+    pub linger: Span,
+    pub batch_size: u32,
+    pub max_in_flight_requests_per_connection: u32,
+    pub metadata_max_age: Span,
+    /// How records without a key find their partition: a matter of the release.
+    pub keyless: Keyless,
+    /// What it sends by itself, over and over.
+    pub steady: Option<Steady>,
+}
+
+/// Records sent by themselves at a steady pace.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Steady {
+    /// To which topic.
+    pub topic: TopicName,
+    /// One record each time this has passed.
+    pub every: Span,
+    /// Keys `k0` … in turn; none for records without a key.
+    pub keys: u32,
+}
+
+impl ProducerSettings {
+    /// The defaults of 3.9.1.
+    // Source: org.apache.kafka.clients.producer.ProducerConfig
+    pub fn new(client: &str, bootstrap: impl Into<Arc<[ProcessId]>>) -> ProducerSettings {
+        ProducerSettings {
+            bootstrap_servers: bootstrap.into(),
+            client_id: client.into(),
+            acks: Acks::All,
+            retries: i32::MAX.cast_unsigned(),
+            enable_idempotence: true,
+            delivery_timeout: Span::secs(120),
+            request_timeout: Span::secs(30),
+            max_block: Span::secs(60),
+            retry_backoff: Span::ms(100),
+            retry_backoff_max: Span::ms(1000),
+            linger: Span::ZERO,
+            batch_size: 16_384,
+            max_in_flight_requests_per_connection: 5,
+            metadata_max_age: Span::secs(300),
+            keyless: Keyless::StickyBytes,
+            steady: None,
+        }
+    }
+}
+
+/// What a producer waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ProducerTimer {
+    /// The next record of a steady producer.
+    Steady,
+    /// Batches have waited `linger.ms`.
+    Linger,
+    /// The pause after a failure is over.
+    Retry,
+    /// What it knows of the cluster is old.
+    Metadata,
+    /// The first of its calls is overdue.
+    Request,
+    /// The first of its records is too old.
+    Delivery,
+}
+
+impl ProducerTimer {
+    /// The short name, for traces.
+    pub fn name(self) -> &'static str {
+        match self {
+            ProducerTimer::Steady => "steady",
+            ProducerTimer::Linger => "linger",
+            ProducerTimer::Retry => "retry",
+            ProducerTimer::Metadata => "metadata-age",
+            ProducerTimer::Request => "request-timeout",
+            ProducerTimer::Delivery => "delivery-timeout",
+        }
+    }
+}
+
+/// What is asked of a producer's application from outside.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ProducerRequest {
+    /// `send()`.
+    Send(ToSend),
+    /// Send one record each time a span has passed, from now on.
+    Steady(Steady),
+    /// Send nothing more by itself.
+    Pause,
+    /// `close()`: once all is acknowledged or failed, end.
+    Close,
+}
+
+/// One record to send.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ToSend {
+    /// Its topic.
+    pub topic: TopicName,
+    /// Its partition, if the application has chosen it.
+    pub partition: Option<i32>,
+    /// Its key.
+    pub key: Option<Arc<str>>,
+    /// Its value.
+    pub value: Option<Arc<str>>,
+}
+
+impl ProducerRequest {
+    /// The short name, for traces.
+    pub fn name(&self) -> &'static str {
+        match self {
+            ProducerRequest::Send(_) => "send",
+            ProducerRequest::Steady(_) => "steady",
+            ProducerRequest::Pause => "pause",
+            ProducerRequest::Close => "close",
+        }
+    }
+}
+
+crate::facts! {
+    /// What producers tell.
+    pub enum ProducerFact {
+        "producer-ready" => ProducerReady { producer: ProducerId, epoch: ProducerEpoch },
+        "record-sent" => RecordSent { partition: TopicPartition, key: Shown, value: Shown },
+        "record-acked" =>
+            RecordAcked { partition: TopicPartition, offset: Offset, key: Shown, value: Shown },
+        "record-failed" => RecordFailed { topic: TopicName, value: Shown, error: &'static str },
+        "send-again" => SendAgain { partition: TopicPartition, error: &'static str },
+        "producer-closed" => ProducerClosed { acked: u64, failed: u64 },
+    }
+}
