@@ -23,6 +23,7 @@ pub mod producer;
 pub mod record;
 pub mod release;
 pub mod settings;
+pub mod tools;
 pub mod words;
 pub mod znodes;
 

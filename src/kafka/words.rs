@@ -13,6 +13,7 @@ use super::id::{BrokerEpoch, BrokerId, ControllerEpoch, LeaderEpoch, Offset, Top
 use super::message::{RequestMessage, ResponseMessage};
 use super::producer::words::{ProducerFact, ProducerRequest, ProducerTimer};
 use super::settings::Directory;
+use super::tools::ToolTimer;
 use crate::sim::{KernelFact, Telling, Vocabulary};
 use crate::zk::words as zk;
 
@@ -44,6 +45,8 @@ pub enum Timer {
     Consumer(ConsumerTimer),
     /// Of a producer.
     Producer(ProducerTimer),
+    /// Of a command line tool.
+    Tool(ToolTimer),
 }
 
 /// What a broker waits for.
@@ -173,6 +176,7 @@ impl Vocabulary for Words {
             Timer::Group(timer) => timer.name(),
             Timer::Consumer(timer) => timer.name(),
             Timer::Producer(timer) => timer.name(),
+            Timer::Tool(timer) => timer.name(),
         }
     }
 
@@ -307,6 +311,12 @@ impl From<ResponseMessage> for Message {
 impl From<zk::Timer> for Timer {
     fn from(timer: zk::Timer) -> Timer {
         Timer::Zk(timer)
+    }
+}
+
+impl From<ToolTimer> for Timer {
+    fn from(timer: ToolTimer) -> Timer {
+        Timer::Tool(timer)
     }
 }
 

@@ -1,0 +1,353 @@
+//! The admin client: finds the broker that can answer, asks it, and tries again where that helps.
+//!
+//! Not here: what the answers mean to a tool, and how a tool tells them.
+//! Source: KafkaAdminClient, AdminMetadataManager (3.9).
+//!
+//! *Invariant: nothing is asked after the deadline of its call.*
+
+use super::dialogue::{Asking, Next, Outcome};
+use crate::kafka::error::{Error, Remedy};
+use crate::kafka::id::{BrokerId, GroupId, TopicName, TopicPartition};
+use crate::kafka::message::{
+    BrokerAddress, FindCoordinatorRequest, ListOffsetsAt, ListOffsetsRequest, MetadataRequest,
+    MetadataResponse, Request, Response, TopicMetadata,
+};
+use crate::sim::{Draw, ProcessId, SimTime, Span};
+
+/// Which of its brokers a client asks first.
+pub const FIRST_ASKED: Draw = Draw("first-asked");
+
+const RETRY_BACKOFF: Span = Span::ms(100);
+const RECONNECT_BACKOFF: Span = Span::ms(50);
+
+/// Why a tool does not go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Halt {
+    /// It waits.
+    Waits(Next),
+    /// It has failed.
+    Failed(Failure),
+}
+
+/// An exception, as the tool shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The class, without its package.
+    pub exception: &'static str,
+    /// What it says.
+    pub message: String,
+}
+
+impl From<Next> for Halt {
+    fn from(next: Next) -> Halt {
+        Halt::Waits(next)
+    }
+}
+
+impl Failure {
+    /// What a broker has refused, in its words or in the protocol's.
+    pub fn refused(error: Error, message: Option<&str>) -> Failure {
+        let message = message.unwrap_or_else(|| default_message(error)).to_owned();
+        Failure { exception: error.exception(), message }
+    }
+
+    /// The class with its package.
+    pub fn class(&self) -> String {
+        format!("org.apache.kafka.common.errors.{}", self.exception)
+    }
+}
+
+impl From<Failure> for Halt {
+    fn from(failure: Failure) -> Halt {
+        Halt::Failed(failure)
+    }
+}
+
+/// What the protocol says of an error where a broker says nothing.
+// Source: org.apache.kafka.common.protocol.Errors (3.9)
+fn default_message(error: Error) -> &'static str {
+    match error {
+        Error::NonEmptyGroup => "The group is not empty.",
+        Error::GroupIdNotFound => "The group id does not exist.",
+        Error::GroupSubscribedToTopic => {
+            "Deleting offsets of a topic is forbidden while the consumer group is actively \
+             subscribed to it."
+        }
+        Error::UnknownTopicOrPartition => "This server does not host this topic-partition.",
+        Error::CoordinatorNotAvailable => "The coordinator is not available.",
+        Error::NotCoordinator => "This is not the correct coordinator.",
+        Error::CoordinatorLoadInProgress => {
+            "The coordinator is loading and hence can't process requests."
+        }
+        Error::RequestTimedOut => "The request timed out.",
+        Error::NotController => "This is not the correct controller for this cluster.",
+        Error::UnknownMemberId => "The coordinator is not aware of this member.",
+        Error::ElectionNotNeeded => "Leader election not needed for topic partition.",
+        Error::PreferredLeaderNotAvailable => "The preferred leader was not available.",
+        Error::NoReassignmentInProgress => "No partition reassignment is in progress.",
+        other => other.name(),
+    }
+}
+
+/// An admin client in the middle of a tool's dialogue.
+pub struct Admin<'a> {
+    asking: Asking<'a>,
+    bootstrap: &'a [ProcessId],
+    nodes: Vec<BrokerAddress>,
+    controller: Option<BrokerId>,
+    connected: Vec<ProcessId>,
+    /// `default.api.timeout.ms`.
+    patience: Span,
+}
+
+type Told<T> = Result<T, Halt>;
+
+impl<'a> Admin<'a> {
+    /// A client that knows these brokers' addresses and nothing else.
+    pub fn new(asking: Asking<'a>, bootstrap: &'a [ProcessId], patience: Span) -> Admin<'a> {
+        let (nodes, controller, connected) = (Vec::new(), None, Vec::new());
+        Admin { asking, bootstrap, nodes, controller, connected, patience }
+    }
+
+    /// Waits.
+    pub fn pause(&mut self, span: Span) -> Told<()> {
+        Ok(self.asking.pause(span)?)
+    }
+
+    /// The time of what was heard last.
+    pub fn now(&self) -> SimTime {
+        self.asking.now()
+    }
+
+    /// When a call that begins now has failed.
+    pub fn deadline(&self) -> SimTime {
+        self.now() + self.patience
+    }
+
+    /// The live brokers that are known.
+    pub fn nodes(&self) -> &[BrokerAddress] {
+        &self.nodes
+    }
+
+    /// All topics that brokers know, or these.
+    pub fn metadata(&mut self, topics: Option<Vec<TopicName>>) -> Told<Vec<TopicMetadata>> {
+        self.ready()?;
+        let request = MetadataRequest { topics, allow_auto_topic_creation: false };
+        match self.any("metadata", request.into())? {
+            Response::Metadata(answer) => Ok(self.learn(answer)),
+            other => panic!("metadata was answered by {}", other.name()),
+        }
+    }
+
+    /// Asks whichever broker is at hand.
+    pub fn any(&mut self, call: &str, request: Request) -> Told<Response> {
+        let deadline = self.deadline();
+        loop {
+            let candidates = self.candidates();
+            let open = candidates.iter().copied().find(|node| self.connected.contains(node));
+            let node = match open {
+                Some(node) => node,
+                None => {
+                    let count = candidates.len() as u64;
+                    candidates[self.asking.draw(FIRST_ASKED, 0..count)? as usize]
+                }
+            };
+            if let Some(answer) = self.try_one(node, request.clone())? {
+                return Ok(answer);
+            }
+            self.backoff(call, deadline, RECONNECT_BACKOFF)?;
+        }
+    }
+
+    /// Asks the controller, whoever that is by then.
+    pub fn controller(&mut self, call: &str, request: Request) -> Told<Response> {
+        self.ready()?;
+        let deadline = self.deadline();
+        loop {
+            let id = self.controller;
+            let node = self.nodes.iter().find(|node| Some(node.id) == id).map(|node| node.process);
+            if let Some(node) = node
+                && let Some(answer) = self.try_one(node, request.clone())?
+                && !is_not_controller(&answer)
+            {
+                return Ok(answer);
+            }
+            self.backoff(call, deadline, RETRY_BACKOFF)?;
+            self.refresh(call, deadline)?;
+        }
+    }
+
+    /// Asks this broker.
+    pub fn broker(&mut self, call: &str, id: BrokerId, request: Request) -> Told<Response> {
+        self.ready()?;
+        let deadline = self.deadline();
+        loop {
+            let node = self.nodes.iter().find(|node| node.id == id).map(|node| node.process);
+            if let Some(node) = node
+                && let Some(answer) = self.try_one(node, request.clone())?
+            {
+                return Ok(answer);
+            }
+            self.backoff(call, deadline, RETRY_BACKOFF)?;
+            self.refresh(call, deadline)?;
+        }
+    }
+
+    /// The coordinator of a group; the question makes the offsets topic if there is none.
+    pub fn coordinator(&mut self, call: &str, group: &GroupId) -> Told<BrokerAddress> {
+        self.ready()?;
+        let deadline = self.deadline();
+        let call = format!("{call}(api=FIND_COORDINATOR)");
+        loop {
+            let request = FindCoordinatorRequest { key: group.clone() };
+            match self.any(&call, request.into())? {
+                Response::FindCoordinator(answer) => match answer.coordinator {
+                    Ok(address) => return Ok(address),
+                    Err(error) if error.remedy() == Remedy::Fail => {
+                        return Err(Failure::refused(error, None).into());
+                    }
+                    Err(_) => self.backoff(&call, deadline, RETRY_BACKOFF)?,
+                },
+                other => panic!("find-coordinator was answered by {}", other.name()),
+            }
+        }
+    }
+
+    /// Asks the coordinator of a group, and whoever it is next if it no longer is.
+    pub fn of_group(
+        &mut self,
+        call: &str,
+        group: &GroupId,
+        request: Request,
+        error_of: impl Fn(&Response) -> Option<Error>,
+    ) -> Told<(BrokerAddress, Response)> {
+        let deadline = self.deadline();
+        loop {
+            let address = self.coordinator(call, group)?;
+            if let Some(answer) = self.try_one(address.process, request.clone())? {
+                match error_of(&answer) {
+                    Some(error) if error.remedy() != Remedy::Fail => {}
+                    _ => return Ok((address, answer)),
+                }
+            }
+            self.backoff(call, deadline, RETRY_BACKOFF)?;
+        }
+    }
+
+    /// The offsets of these partitions, each from its leader; none where it has none or does not
+    /// answer.
+    pub fn list_offsets(
+        &mut self,
+        at: ListOffsetsAt,
+        partitions: &[TopicPartition],
+    ) -> Told<Vec<(TopicPartition, Option<i64>)>> {
+        let mut topics: Vec<TopicName> = partitions.iter().map(|p| p.topic.clone()).collect();
+        topics.dedup();
+        let known = self.metadata(Some(topics))?;
+        let mut asked: Vec<(BrokerId, Vec<TopicPartition>)> = Vec::new();
+        for partition in partitions {
+            let Some(leader) = leader_of(&known, partition) else { continue };
+            match asked.iter_mut().find(|(of, _)| *of == leader) {
+                Some((_, own)) => own.push(partition.clone()),
+                None => asked.push((leader, vec![partition.clone()])),
+            }
+        }
+        let mut found = Vec::new();
+        for (leader, own) in asked {
+            let topics = own.into_iter().map(|partition| (partition, at)).collect();
+            let request = ListOffsetsRequest { replica_id: BrokerId::NONE, topics };
+            match self.broker("listOffsets(api=LIST_OFFSETS)", leader, request.into())? {
+                Response::ListOffsets(answer) => found.extend(answer.topics),
+                other => panic!("list-offsets was answered by {}", other.name()),
+            }
+        }
+        let offset = |partition: &TopicPartition| {
+            let answer = found.iter().find(|(of, _)| of == partition);
+            answer.and_then(|(_, offset)| offset.as_ref().ok()).map(|offset| offset.0)
+        };
+        Ok(partitions.iter().map(|partition| (partition.clone(), offset(partition))).collect())
+    }
+
+    /// Before the first call: who is there.
+    fn ready(&mut self) -> Told<()> {
+        if self.nodes.is_empty() { self.refresh("fetchMetadata", self.deadline()) } else { Ok(()) }
+    }
+
+    fn refresh(&mut self, call: &str, deadline: SimTime) -> Told<()> {
+        loop {
+            let candidates = self.candidates();
+            let count = candidates.len() as u64;
+            let node = candidates[self.asking.draw(FIRST_ASKED, 0..count)? as usize];
+            let topics = Some(Vec::new());
+            let request = MetadataRequest { topics, allow_auto_topic_creation: false };
+            match self.try_one(node, request.into())? {
+                Some(Response::Metadata(answer)) if !answer.brokers.is_empty() => {
+                    self.learn(answer);
+                    return Ok(());
+                }
+                _ => self.backoff(call, deadline, RECONNECT_BACKOFF)?,
+            }
+        }
+    }
+
+    fn learn(&mut self, answer: MetadataResponse) -> Vec<TopicMetadata> {
+        self.nodes = answer.brokers;
+        self.controller = (answer.controller_id != BrokerId::NONE).then_some(answer.controller_id);
+        answer.topics
+    }
+
+    fn candidates(&self) -> Vec<ProcessId> {
+        if self.nodes.is_empty() {
+            return self.bootstrap.to_vec();
+        }
+        self.nodes.iter().map(|node| node.process).collect()
+    }
+
+    fn try_one(&mut self, node: ProcessId, request: Request) -> Told<Option<Response>> {
+        let outcome = self.asking.ask(vec![(node, request)])?.pop().expect("one was asked");
+        self.connected.retain(|open| *open != node);
+        match outcome {
+            Outcome::Answered(answer) => {
+                self.connected.push(node);
+                Ok(Some(answer))
+            }
+            Outcome::Disconnected | Outcome::TimedOut => Ok(None),
+        }
+    }
+
+    fn backoff(&mut self, call: &str, deadline: SimTime, span: Span) -> Told<()> {
+        if self.now() >= deadline {
+            return Err(timed_out(call).into());
+        }
+        self.pause(span)
+    }
+}
+
+fn leader_of(known: &[TopicMetadata], partition: &TopicPartition) -> Option<BrokerId> {
+    let topic = known.iter().find(|topic| topic.name == partition.topic)?;
+    let of = topic.partitions.iter().find(|p| p.partition_index == partition.partition)?;
+    (of.leader_id != BrokerId::NONE).then_some(of.leader_id)
+}
+
+/// A call that nobody could be found for.
+fn timed_out(call: &str) -> Failure {
+    let message = format!("Timed out waiting for a node assignment. Call: {call}");
+    Failure { exception: "TimeoutException", message }
+}
+
+fn is_not_controller(answer: &Response) -> bool {
+    let error = match answer {
+        Response::CreateTopics(answer) => answer.topics.first().and_then(|topic| topic.error),
+        Response::CreatePartitions(answer) => {
+            answer.results.first().and_then(|(_, refusal)| refusal.as_ref().map(|r| r.error))
+        }
+        Response::DeleteTopics(answer) => {
+            answer.responses.first().and_then(|(_, refusal)| refusal.as_ref().map(|r| r.error))
+        }
+        Response::ElectLeaders(answer) => answer.error,
+        Response::AlterPartitionReassignments(answer) => answer.error,
+        Response::ListPartitionReassignments(answer) => answer.error,
+        _ => None,
+    };
+    error == Some(Error::NotController)
+}

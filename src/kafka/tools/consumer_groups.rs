@@ -1,0 +1,543 @@
+//! `kafka-consumer-groups` of 3.9.1: lists, describes, resets and deletes groups by asking their
+//! coordinators.
+//!
+//! Not here: how its lines look (`groups_text`).
+//! Source: ConsumerGroupCommand (3.9).
+//!
+//! *Invariant: it knows of a group what its coordinator says, and of a log what its leader says.*
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::admin::{Admin, Failure, Halt};
+use super::dialogue::Next;
+use super::groups_text::{self as text, Detail, MemberRow, OffsetRow, StateRow};
+use super::{Arguments, Usage};
+use crate::kafka::error::Error;
+use crate::kafka::id::{BrokerId, Generation, GroupId, MemberId, Offset, TopicPartition};
+use crate::kafka::message::{
+    BrokerAddress, CommittedOffset, DeleteGroupsRequest, DescribeGroupsRequest, DescribedGroup,
+    ListGroupsRequest, ListOffsetsAt, MemberIdentity, OffsetCommitRequest, OffsetDeleteRequest,
+    OffsetFetchRequest, Response,
+};
+
+/// What it is asked to do.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ConsumerGroups {
+    action: Action,
+    group: Option<GroupId>,
+    /// Topics with the partitions chosen; none chosen means all.
+    topics: Vec<(Arc<str>, Vec<i32>)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Action {
+    List(Option<Column>),
+    Describe(What),
+    Reset(To, Execution),
+    Delete,
+    DeleteOffsets,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Column {
+    State,
+    Type,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum What {
+    Offsets,
+    Members(Detail),
+    State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum To {
+    Earliest,
+    Latest,
+    Current,
+    Offset(i64),
+    Shift(i64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Execution {
+    DryRun,
+    Execute,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verb {
+    List,
+    Describe,
+    Reset,
+    Delete,
+    DeleteOffsets,
+}
+
+const VERBS: &[(&str, Verb)] = &[
+    ("--list", Verb::List),
+    ("--describe", Verb::Describe),
+    ("--reset-offsets", Verb::Reset),
+    ("--delete", Verb::Delete),
+    ("--delete-offsets", Verb::DeleteOffsets),
+];
+
+type Told<T> = Result<T, Halt>;
+
+impl ConsumerGroups {
+    /// Reads the command line.
+    pub fn read(arguments: &mut Arguments) -> Result<ConsumerGroups, Usage> {
+        let action = match arguments.one_of(VERBS)? {
+            Verb::List => {
+                let state = arguments.switch("--state").then_some(Column::State);
+                let kind = arguments.switch("--type").then_some(Column::Type);
+                Action::List(state.or(kind))
+            }
+            Verb::Describe => Action::Describe(what(arguments)),
+            Verb::Reset => {
+                let to = to(arguments)?;
+                let execute = arguments.switch("--execute");
+                arguments.switch("--dry-run");
+                Action::Reset(to, if execute { Execution::Execute } else { Execution::DryRun })
+            }
+            Verb::Delete => Action::Delete,
+            Verb::DeleteOffsets => Action::DeleteOffsets,
+        };
+        let all = arguments.switch("--all-groups");
+        let group = arguments.value("--group").map(GroupId::from);
+        let mut topics = Vec::new();
+        while let Some(topic) = arguments.value("--topic") {
+            topics.push(topic_and_partitions(&topic).ok_or(Usage::bad(&topic))?);
+        }
+        arguments.finish()?;
+        if group.is_none() && !all && !matches!(action, Action::List(_)) {
+            return Err(Usage("it takes one of --group and --all-groups".into()));
+        }
+        Ok(ConsumerGroups { action, group, topics })
+    }
+
+    /// What it prints in the end.
+    pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
+        let mut printed = String::new();
+        let done = match &self.action {
+            Action::List(column) => list(admin, *column, &mut printed),
+            Action::Describe(what) => self.describe(admin, *what, &mut printed),
+            Action::Reset(to, execution) => self.reset(admin, *to, *execution, &mut printed),
+            Action::Delete => self.delete(admin, &mut printed),
+            Action::DeleteOffsets => self.delete_offsets(admin, &mut printed),
+        };
+        match done {
+            Ok(()) => Ok(printed),
+            Err(Halt::Waits(next)) => Err(next),
+            Err(Halt::Failed(why)) => Ok(printed + &failed(&why)),
+        }
+    }
+
+    fn describe(&self, admin: &mut Admin<'_>, what: What, printed: &mut String) -> Told<()> {
+        for group in self.groups(admin)? {
+            let (coordinator, described) = describe(admin, &group)?;
+            let shown = match what {
+                What::Offsets => {
+                    let rows = offset_rows(admin, &described)?;
+                    (rows.len(), text::offsets(&rows))
+                }
+                What::Members(detail) => {
+                    let rows = member_rows(&described);
+                    (rows.len(), text::members(&rows, detail))
+                }
+                What::State => (1, text::state(&state_row(&coordinator, &described))),
+            };
+            let (said, more) = text::preface(group.as_str(), described.group_state, shown.0);
+            printed.push_str(&said);
+            if more {
+                printed.push_str(&shown.1);
+            }
+        }
+        Ok(())
+    }
+
+    fn groups(&self, admin: &mut Admin<'_>) -> Told<Vec<GroupId>> {
+        match &self.group {
+            Some(group) => Ok(vec![group.clone()]),
+            None => {
+                let mut groups: Vec<_> =
+                    listed(admin)?.into_iter().map(|(group, _)| group).collect();
+                groups.sort();
+                Ok(groups)
+            }
+        }
+    }
+
+    fn reset(
+        &self,
+        admin: &mut Admin<'_>,
+        to: To,
+        execution: Execution,
+        printed: &mut String,
+    ) -> Told<()> {
+        let mut rows = Vec::new();
+        for group in self.groups(admin)? {
+            let (_, described) = describe(admin, &group)?;
+            let state = described.group_state;
+            if !matches!(state, "Empty" | "Dead") {
+                printed.push_str(&text::failure(&format!(
+                    "Assignments can only be reset if the group '{group}' is inactive, but the \
+                     current state is {state}."
+                )));
+                continue;
+            }
+            let offsets = self.new_offsets(admin, &group, to)?;
+            if execution == Execution::Execute {
+                commit(admin, &group, &offsets)?;
+            }
+            rows.extend(offsets.into_iter().map(|(partition, offset)| {
+                (group.to_string(), partition.topic.to_string(), partition.partition, offset)
+            }));
+        }
+        printed.push_str(&text::reset(&rows));
+        Ok(())
+    }
+
+    /// Where the group is to stand, within what the logs hold.
+    // Source: ConsumerGroupCommand.prepareOffsetsToReset, checkOffsetsRange
+    fn new_offsets(
+        &self,
+        admin: &mut Admin<'_>,
+        group: &GroupId,
+        to: To,
+    ) -> Told<Vec<(TopicPartition, i64)>> {
+        let partitions = self.partitions(admin)?;
+        let committed = committed(admin, group)?;
+        let starts = admin.list_offsets(ListOffsetsAt::Earliest, &partitions)?;
+        let ends = admin.list_offsets(ListOffsetsAt::Latest, &partitions)?;
+        let mut offsets = Vec::new();
+        for (place, partition) in partitions.iter().enumerate() {
+            let (start, end) = (starts[place].1.unwrap_or(0), ends[place].1.unwrap_or(0));
+            let current = committed.get(partition).copied();
+            let wanted = match to {
+                To::Earliest => start,
+                To::Latest => end,
+                To::Offset(offset) => offset,
+                To::Current => current.unwrap_or(end),
+                To::Shift(by) => match current {
+                    Some(current) => current + by,
+                    None => {
+                        let message = format!(
+                            "Cannot shift offset for partition {partition} since there is no \
+                             current committed offset"
+                        );
+                        return Err(
+                            Failure { exception: "IllegalArgumentException", message }.into()
+                        );
+                    }
+                },
+            };
+            offsets.push((partition.clone(), wanted.clamp(start, end)));
+        }
+        Ok(offsets)
+    }
+
+    /// The partitions that `--topic` names.
+    fn partitions(&self, admin: &mut Admin<'_>) -> Told<Vec<TopicPartition>> {
+        let names = self.topics.iter().map(|(topic, _)| topic.as_ref().into()).collect();
+        let known = admin.metadata(Some(names))?;
+        let mut partitions = Vec::new();
+        for (topic, chosen) in &self.topics {
+            let of = known.iter().find(|of| of.name.as_str() == topic.as_ref());
+            let all = of.iter().flat_map(|of| of.partitions.iter().map(|p| p.partition_index));
+            let numbers: Vec<i32> = if chosen.is_empty() { all.collect() } else { chosen.clone() };
+            partitions.extend(numbers.into_iter().map(|n| TopicPartition::new(&**topic, n)));
+        }
+        partitions.sort();
+        Ok(partitions)
+    }
+
+    fn delete(&self, admin: &mut Admin<'_>, printed: &mut String) -> Told<()> {
+        let (mut done, mut refused) = (Vec::new(), Vec::new());
+        for group in self.groups(admin)? {
+            let request = DeleteGroupsRequest { groups_names: vec![group.clone()] };
+            let error_of = |answer: &Response| match answer {
+                Response::DeleteGroups(answer) => answer.results.first().and_then(|(_, e)| *e),
+                _ => None,
+            };
+            let (_, answer) =
+                admin.of_group("deleteConsumerGroups", &group, request.into(), error_of)?;
+            match error_of(&answer) {
+                None => done.push(format!("'{group}'")),
+                Some(error) => refused.push((group, Failure::refused(error, None))),
+            }
+        }
+        if refused.is_empty() {
+            let list = done.join(", ");
+            printed.push_str(&format!(
+                "Deletion of requested consumer groups ({list}) was successful.\n"
+            ));
+            return Ok(());
+        }
+        printed.push_str(&text::failure("Deletion of some consumer groups failed:"));
+        for (group, why) in refused {
+            printed.push_str(&format!(
+                "* Group '{group}' could not be deleted due to: \
+                 java.util.concurrent.ExecutionException: {}: {}\n",
+                why.class(),
+                why.message
+            ));
+        }
+        if !done.is_empty() {
+            let list = done.join(", ");
+            printed
+                .push_str(&format!("\nThese consumer groups were deleted successfully: {list}\n"));
+        }
+        Ok(())
+    }
+
+    // Source: ConsumerGroupCommand.deleteOffsets; all rows run on behind the header.
+    fn delete_offsets(&self, admin: &mut Admin<'_>, printed: &mut String) -> Told<()> {
+        let group = self.group.clone().expect("the command line names one");
+        let topics = self.partitions(admin)?;
+        let request = OffsetDeleteRequest { group_id: group.clone(), topics: topics.clone() };
+        let error_of = |answer: &Response| match answer {
+            Response::OffsetDelete(answer) => answer.error,
+            _ => None,
+        };
+        let call = "deleteConsumerGroupOffsets";
+        let (_, answer) = admin.of_group(call, &group, request.into(), error_of)?;
+        let Response::OffsetDelete(answer) = answer else { panic!("the answer is another one's") };
+        if let Some(error) = answer.error {
+            return Err(Failure::refused(error, None).into());
+        }
+        if answer.topics.iter().any(|(_, error)| error.is_some()) {
+            let why = "Encounter some partition level error, see the follow-up details:";
+            printed.push_str(&text::failure(why));
+        } else {
+            let names: Vec<String> = self.topics.iter().map(topic_as_given).collect();
+            let names = names.join(", ");
+            printed.push_str(&format!(
+                "Request succeed for deleting offsets with topic {names} group {group}\n"
+            ));
+        }
+        let cells = |a: &str, b: &str, c: &str| format!("{a:30} {b:15} {c:15}");
+        printed.push_str(&format!("\n{}", cells("TOPIC", "PARTITION", "STATUS")));
+        for (partition, error) in answer.topics {
+            let status = match error {
+                None => "Successful".to_owned(),
+                Some(error) => {
+                    let why = Failure::refused(error, None);
+                    format!("Error: :{}: {}", why.class(), why.message)
+                }
+            };
+            let number = partition.partition.to_string();
+            printed.push_str(&cells(partition.topic.as_str(), &number, &status));
+        }
+        Ok(())
+    }
+}
+
+fn what(arguments: &mut Arguments) -> What {
+    let verbose = arguments.switch("--verbose");
+    arguments.switch("--offsets");
+    if arguments.switch("--members") {
+        What::Members(if verbose { Detail::Verbose } else { Detail::Brief })
+    } else if arguments.switch("--state") {
+        What::State
+    } else {
+        What::Offsets
+    }
+}
+
+fn to(arguments: &mut Arguments) -> Result<To, Usage> {
+    if let Some(offset) = arguments.number("--to-offset")? {
+        return Ok(To::Offset(offset));
+    }
+    if let Some(by) = arguments.number("--shift-by")? {
+        return Ok(To::Shift(by));
+    }
+    let switches = [
+        ("--to-earliest", To::Earliest),
+        ("--to-latest", To::Latest),
+        ("--to-current", To::Current),
+    ];
+    arguments.one_of(&switches)
+}
+
+/// `orders`, `orders:0`, `orders:0,2`.
+fn topic_and_partitions(text: &str) -> Option<(Arc<str>, Vec<i32>)> {
+    match text.rsplit_once(':') {
+        None => Some((text.into(), Vec::new())),
+        Some((topic, numbers)) => {
+            let numbers = numbers.split(',').map(|n| n.parse().ok()).collect::<Option<_>>()?;
+            Some((topic.into(), numbers))
+        }
+    }
+}
+
+fn topic_as_given((topic, numbers): &(Arc<str>, Vec<i32>)) -> String {
+    if numbers.is_empty() {
+        return topic.to_string();
+    }
+    let numbers: Vec<String> = numbers.iter().map(i32::to_string).collect();
+    format!("{topic}:{}", numbers.join(","))
+}
+
+/// The text of a command that has failed altogether.
+// Source: ConsumerGroupCommand.run, printError
+fn failed(why: &Failure) -> String {
+    let cause = format!("{}: {}", why.class(), why.message);
+    let wrapped = format!("java.util.concurrent.ExecutionException: {cause}");
+    let text = text::failure(&format!("Executing consumer group command failed due to {cause}"));
+    format!("{text}{wrapped}\nCaused by: {cause}")
+}
+
+fn list(admin: &mut Admin<'_>, column: Option<Column>, printed: &mut String) -> Told<()> {
+    let groups = listed(admin)?;
+    match column {
+        None => groups.iter().for_each(|(group, _)| printed.push_str(&format!("{group}\n"))),
+        Some(Column::State) => {
+            let rows: Vec<_> =
+                groups.iter().map(|(group, state)| (group.to_string(), (*state).into())).collect();
+            printed.push_str(&text::list("STATE", &rows));
+        }
+        Some(Column::Type) => {
+            let rows: Vec<_> =
+                groups.iter().map(|(group, _)| (group.to_string(), "Classic".into())).collect();
+            printed.push_str(&text::list("TYPE", &rows));
+        }
+    }
+    Ok(())
+}
+
+/// All groups of all brokers.
+// Source: KafkaAdminClient.ListConsumerGroupsResults: a hash map of names, so its order
+fn listed(admin: &mut Admin<'_>) -> Told<Vec<(GroupId, &'static str)>> {
+    admin.metadata(Some(Vec::new()))?;
+    let nodes: Vec<BrokerId> = admin.nodes().iter().map(|node| node.id).collect();
+    let mut groups = Vec::new();
+    for node in nodes {
+        let request = ListGroupsRequest { states_filter: Vec::new() };
+        match admin.broker("listConsumerGroups", node, request.into())? {
+            Response::ListGroups(answer) => groups.extend(answer.groups),
+            other => panic!("list-groups was answered by {}", other.name()),
+        }
+    }
+    groups.sort_by_key(|(group, _)| super::hash_map_place(group.as_str(), 16));
+    Ok(groups)
+}
+
+fn describe(admin: &mut Admin<'_>, group: &GroupId) -> Told<(BrokerAddress, DescribedGroup)> {
+    let request = DescribeGroupsRequest { groups: vec![group.clone()] };
+    let error_of = |answer: &Response| match answer {
+        Response::DescribeGroups(answer) => answer.groups.first().and_then(|group| group.error),
+        _ => None,
+    };
+    let call = "describeConsumerGroups";
+    let (coordinator, answer) = admin.of_group(call, group, request.into(), error_of)?;
+    match answer {
+        Response::DescribeGroups(mut answer) => {
+            let described = answer.groups.pop().expect("one group was asked for");
+            match described.error {
+                Some(error) if error != Error::GroupIdNotFound => {
+                    Err(Failure::refused(error, None).into())
+                }
+                _ => Ok((coordinator, described)),
+            }
+        }
+        other => panic!("describe-groups was answered by {}", other.name()),
+    }
+}
+
+/// What the group has committed.
+fn committed(admin: &mut Admin<'_>, group: &GroupId) -> Told<BTreeMap<TopicPartition, i64>> {
+    let request = OffsetFetchRequest { group_id: group.clone(), topics: None };
+    let error_of = |answer: &Response| match answer {
+        Response::OffsetFetch(answer) => answer.error,
+        _ => None,
+    };
+    let call = "listConsumerGroupOffsets";
+    let (_, answer) = admin.of_group(call, group, request.into(), error_of)?;
+    match answer {
+        Response::OffsetFetch(answer) => {
+            let offsets = answer.topics.into_iter();
+            Ok(offsets.filter_map(|(of, offset)| Some((of, offset?.offset.0))).collect())
+        }
+        other => panic!("offset-fetch was answered by {}", other.name()),
+    }
+}
+
+fn commit(admin: &mut Admin<'_>, group: &GroupId, offsets: &[(TopicPartition, i64)]) -> Told<()> {
+    let member = MemberIdentity {
+        group_id: group.clone(),
+        generation_id: Generation::NONE,
+        member_id: MemberId::from(""),
+        group_instance_id: None,
+    };
+    let offset = |offset: i64| CommittedOffset {
+        committed_offset: Offset(offset),
+        committed_leader_epoch: None,
+        committed_metadata: "".into(),
+    };
+    let topics = offsets.iter().map(|(partition, of)| (partition.clone(), offset(*of))).collect();
+    let error_of = |answer: &Response| match answer {
+        Response::OffsetCommit(answer) => answer.topics.iter().find_map(|(_, error)| *error),
+        _ => None,
+    };
+    let request = OffsetCommitRequest { member, topics };
+    let call = "alterConsumerGroupOffsets";
+    let (_, answer) = admin.of_group(call, group, request.into(), error_of)?;
+    error_of(&answer).map_or(Ok(()), |error| Err(Failure::refused(error, None).into()))
+}
+
+/// One row for each partition that is read or was committed.
+// Source: ConsumerGroupCommand.collectGroupsOffsets
+fn offset_rows(admin: &mut Admin<'_>, group: &DescribedGroup) -> Told<Vec<OffsetRow>> {
+    let committed = committed(admin, &group.group_id)?;
+    let mut readers: BTreeMap<TopicPartition, Option<(String, String, String)>> =
+        committed.keys().map(|partition| (partition.clone(), None)).collect();
+    for member in &group.members {
+        let reader = [member.member_id.as_str(), &*member.client_host, member.client_id.as_str()];
+        let [id, host, client] = reader.map(str::to_owned);
+        for partition in member.member_assignment.iter() {
+            readers.insert(partition.clone(), Some((id.clone(), host.clone(), client.clone())));
+        }
+    }
+    let partitions: Vec<TopicPartition> = readers.keys().cloned().collect();
+    let ends = admin.list_offsets(ListOffsetsAt::Latest, &partitions)?;
+    let rows = readers.into_iter().zip(ends).map(|((partition, reader), (_, log_end))| OffsetRow {
+        group: group.group_id.to_string(),
+        topic: partition.topic.to_string(),
+        partition: partition.partition,
+        current: committed.get(&partition).copied(),
+        log_end,
+        reader,
+    });
+    Ok(rows.collect())
+}
+
+fn member_rows(group: &DescribedGroup) -> Vec<MemberRow> {
+    let mut members: Vec<_> = group.members.iter().collect();
+    members.sort_by(|a, b| a.member_id.cmp(&b.member_id));
+    let row = |member: &&crate::kafka::message::DescribedGroupMember| MemberRow {
+        group: group.group_id.to_string(),
+        member_id: member.member_id.to_string(),
+        instance_id: member.group_instance_id.clone(),
+        host: member.client_host.to_string(),
+        client_id: member.client_id.to_string(),
+        assignment: member
+            .member_assignment
+            .iter()
+            .map(|partition| (partition.topic.to_string(), partition.partition))
+            .collect(),
+    };
+    members.iter().map(row).collect()
+}
+
+fn state_row(coordinator: &BrokerAddress, group: &DescribedGroup) -> StateRow {
+    StateRow {
+        group: group.group_id.to_string(),
+        coordinator: (coordinator.host.to_string(), coordinator.port, coordinator.id.0),
+        strategy: group.protocol_data.to_string(),
+        state: group.group_state.to_owned(),
+        members: group.members.len(),
+    }
+}

@@ -1,0 +1,295 @@
+//! The command line tools of 3.9.1, each a process that asks brokers, prints and exits.
+//!
+//! Not here: what brokers answer, and masks (a tool prints what it has).
+//!
+//! *Invariant: one tool is one process and one run; what it has printed stays when it has exited.*
+
+pub mod admin;
+pub mod consumer_groups;
+pub mod dialogue;
+pub mod groups_text;
+pub mod topics;
+pub mod topics_text;
+
+use std::sync::Arc;
+
+use self::admin::Admin;
+use self::consumer_groups::ConsumerGroups;
+use self::dialogue::{Dialogue, Next, Outcome, Past};
+use self::topics::Topics;
+use super::id::CorrelationId;
+use super::java_hash;
+use super::message::{Request, RequestMessage};
+use super::words::{Message, Timer, Words};
+use crate::sim::{Event, Outbox, Process, ProcessId, Span};
+
+/// A tool with its command line.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Command {
+    /// `kafka-topics`.
+    Topics(Topics),
+    /// `kafka-consumer-groups`.
+    ConsumerGroups(ConsumerGroups),
+}
+
+/// What a command line lacks, or has too much.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Usage(pub String);
+
+impl Usage {
+    /// This part makes no sense.
+    pub fn bad(part: &str) -> Usage {
+        Usage(format!("it does not understand {part}"))
+    }
+}
+
+/// The words of a command line that have not been understood yet.
+pub struct Arguments(Vec<String>);
+
+impl Arguments {
+    /// The value behind this option, if it is given.
+    pub fn value(&mut self, option: &str) -> Option<String> {
+        let place = self.0.iter().position(|word| word == option)?;
+        if place + 1 >= self.0.len() {
+            return None;
+        }
+        self.0.remove(place);
+        Some(self.0.remove(place))
+    }
+
+    /// The number behind this option, if it is given.
+    pub fn number<N: std::str::FromStr>(&mut self, option: &str) -> Result<Option<N>, Usage> {
+        let Some(text) = self.value(option) else { return Ok(None) };
+        text.parse().map(Some).map_err(|_| Usage::bad(&text))
+    }
+
+    /// Whether this option is given.
+    pub fn switch(&mut self, option: &str) -> bool {
+        let place = self.0.iter().position(|word| word == option);
+        place.map(|place| self.0.remove(place)).is_some()
+    }
+
+    /// The one of these options that is given.
+    pub fn one_of<T: Copy>(&mut self, options: &[(&str, T)]) -> Result<T, Usage> {
+        let given = options.iter().find(|(option, _)| self.switch(option));
+        given.map(|(_, action)| *action).ok_or_else(|| Usage("it is not told what to do".into()))
+    }
+
+    /// Nothing is left.
+    pub fn finish(&self) -> Result<(), Usage> {
+        self.0.first().map_or(Ok(()), |word| Err(Usage::bad(word)))
+    }
+}
+
+/// What a tool waits for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum ToolTimer {
+    /// The pause is over.
+    Pause,
+    /// `request.timeout.ms` is over.
+    RequestTimeout,
+}
+
+impl ToolTimer {
+    /// Its short name, for traces.
+    pub fn name(self) -> &'static str {
+        match self {
+            ToolTimer::Pause => "tool-pause",
+            ToolTimer::RequestTimeout => "tool-request-timeout",
+        }
+    }
+}
+
+/// `request.timeout.ms` and `default.api.timeout.ms` of admin clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Patience {
+    request: Span,
+    call: Span,
+}
+
+/// One run of a tool.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Tool {
+    name: Arc<str>,
+    command: Command,
+    bootstrap: Arc<[ProcessId]>,
+    patience: Patience,
+    dialogue: Dialogue,
+    /// The questions without an answer: to whom, which, and what came of it.
+    asked: Vec<(ProcessId, CorrelationId, Option<Outcome>)>,
+    next_correlation: i32,
+    printed: Option<Arc<str>>,
+}
+
+impl Tool {
+    /// The tool `name` with the words behind it, given these brokers to begin with.
+    pub fn read(name: &str, words: &[String], bootstrap: &[ProcessId]) -> Result<Tool, Usage> {
+        let mut arguments = Arguments(words.to_vec());
+        let mut patience = Patience { request: Span::secs(30), call: Span::secs(60) };
+        let command = match name {
+            "kafka-topics" => Command::Topics(Topics::read(&mut arguments)?),
+            "kafka-consumer-groups" => {
+                if let Some(timeout) = arguments.number("--timeout")? {
+                    let timeout = Span::ms(timeout);
+                    patience = Patience { request: timeout, call: timeout };
+                }
+                Command::ConsumerGroups(ConsumerGroups::read(&mut arguments)?)
+            }
+            _ => return Err(Usage(format!("{name} is not known yet"))),
+        };
+        Ok(Tool {
+            name: name.into(),
+            command,
+            bootstrap: bootstrap.into(),
+            patience,
+            dialogue: Dialogue::default(),
+            asked: Vec::new(),
+            next_correlation: 0,
+            printed: None,
+        })
+    }
+
+    /// What it has printed, once it has exited.
+    pub fn printed(&self) -> Option<&Arc<str>> {
+        self.printed.as_ref()
+    }
+
+    /// Runs its code as far as it gets.
+    fn go_on(&mut self, out: &mut Outbox<'_, Words>) {
+        loop {
+            let asking = self.dialogue.replay();
+            let mut admin = Admin::new(asking, &self.bootstrap, self.patience.call);
+            let done = match &self.command {
+                Command::Topics(topics) => topics.run(&mut admin),
+                Command::ConsumerGroups(groups) => groups.run(&mut admin),
+            };
+            match done {
+                Ok(printed) => {
+                    self.printed = Some(printed.into());
+                    out.exit(0);
+                    return;
+                }
+                Err(Next::Draw(draw, range)) => {
+                    let value = out.draw(draw, range);
+                    self.dialogue.note(out.now(), Past::Drawn(value));
+                }
+                Err(Next::Pause(span)) => {
+                    out.arm(ToolTimer::Pause, span);
+                    return;
+                }
+                Err(Next::Ask(questions)) => {
+                    self.ask(questions, out);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn ask(&mut self, questions: Vec<(ProcessId, Request)>, out: &mut Outbox<'_, Words>) {
+        for (node, request) in questions {
+            let correlation_id = CorrelationId(self.next_correlation);
+            self.next_correlation += 1;
+            self.asked.push((node, correlation_id, None));
+            let client_id = self.name.as_ref().into();
+            out.send(node, RequestMessage { correlation_id, client_id, request });
+        }
+        out.arm(ToolTimer::RequestTimeout, self.patience.request);
+    }
+
+    /// Notes an outcome of those questions that `meant` names.
+    fn hear(
+        &mut self,
+        outcome: &Outcome,
+        meant: impl Fn(ProcessId, CorrelationId) -> bool,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        for (node, correlation, heard) in &mut self.asked {
+            if heard.is_none() && meant(*node, *correlation) {
+                *heard = Some(outcome.clone());
+            }
+        }
+        let all = !self.asked.is_empty() && self.asked.iter().all(|(_, _, heard)| heard.is_some());
+        if all {
+            out.disarm(ToolTimer::RequestTimeout);
+            let heard = self.asked.drain(..).filter_map(|(_, _, heard)| heard).collect();
+            self.dialogue.note(out.now(), Past::Heard(heard));
+            self.go_on(out);
+        }
+    }
+}
+
+impl Process for Tool {
+    type Words = Words;
+
+    fn handle(&mut self, event: Event<Words>, out: &mut Outbox<'_, Words>) {
+        match event {
+            Event::Boot => {
+                self.dialogue = Dialogue::new(out.now());
+                self.go_on(out);
+            }
+            Event::Message { from, message: Message::Response(answer) } => {
+                let correlation = answer.correlation_id;
+                let outcome = Outcome::Answered(answer.response);
+                self.hear(&outcome, |node, of| node == from && of == correlation, out);
+            }
+            Event::Hangup { peer } => {
+                self.hear(&Outcome::Disconnected, |node, _| node == peer, out)
+            }
+            Event::Timer(Timer::Tool(ToolTimer::Pause)) => {
+                self.dialogue.note(out.now(), Past::Waited);
+                self.go_on(out);
+            }
+            Event::Timer(Timer::Tool(ToolTimer::RequestTimeout)) => {
+                for (node, _, heard) in &self.asked {
+                    if heard.is_none() {
+                        out.hangup(*node);
+                    }
+                }
+                self.hear(&Outcome::TimedOut, |_, _| true, out);
+            }
+            _ => {}
+        }
+    }
+
+    /// What it has printed stays: it is on paper.
+    fn crash(&mut self) {
+        self.asked.clear();
+    }
+}
+
+/// The place of a text in a Java hash map of that many buckets, so that sorting by it gives the order
+/// in which such a map is walked.
+// Source: java.util.HashMap.hash
+pub fn hash_map_place(text: &str, buckets: u32) -> u32 {
+    let hash = java_hash::hash(text).cast_unsigned();
+    (hash ^ (hash >> 16)) & (buckets - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_map_is_walked_as_the_recorded_tools_walked_it() {
+        let check = |mut names: Vec<&str>, buckets, expected: &[&str]| {
+            names.sort_by_key(|name| hash_map_place(name, buckets));
+            assert_eq!(names, expected);
+        };
+        check(vec!["g-earliest", "g-none", "g-latest"], 16, &["g-latest", "g-earliest", "g-none"]);
+        let configs = ["compression.type", "cleanup.policy", "segment.bytes", "max.message.bytes"];
+        check(vec![configs[3], configs[2], configs[1], configs[0]], 64, &configs);
+    }
+
+    #[test]
+    fn a_command_line_is_understood_whole_or_refused() {
+        let read = |text: &str| {
+            let words: Vec<String> = text.split(' ').skip(1).map(str::to_owned).collect();
+            Tool::read(text.split(' ').next().unwrap_or(""), &words, &[])
+        };
+        assert!(read("kafka-topics --create --topic t --partitions 3 --config a=b").is_ok());
+        assert!(read("kafka-consumer-groups --describe --group g --members --verbose").is_ok());
+        assert!(read("kafka-topics --describe --topic t --paint green").is_err());
+        assert!(read("kafka-mirror --all").is_err());
+    }
+}

@@ -1,0 +1,328 @@
+//! `kafka-topics` of 3.9.1: creates, describes, lists, alters and deletes topics by asking brokers.
+//!
+//! Not here: how its lines look (`topics_text`).
+//! Source: TopicCommand (3.9).
+//!
+//! *Invariant: it decides nothing that brokers decide; what they refuse it tells in their words.*
+
+use std::sync::Arc;
+
+use super::admin::{Admin, Failure, Halt};
+use super::topics_text::{COLLISION, PartitionDescription, TopicDescription, describe, failure};
+use super::{Arguments, Usage};
+use crate::kafka::admin::{
+    ConfigEntry, ConfigResource, ConfigSource, CreatePartitionsRequest, CreatePartitionsTopic,
+    DeleteTopicsRequest, DescribeConfigsRequest, ListPartitionReassignmentsRequest,
+    OngoingReassignment,
+};
+use crate::kafka::id::{BrokerId, TopicName, TopicPartition};
+use crate::kafka::message::{
+    CreatableTopic, CreateTopicsRequest, PartitionMetadata, Response, TopicMetadata,
+};
+use crate::sim::Span;
+
+/// What it is asked to do.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Topics {
+    action: Action,
+    topic: Option<TopicName>,
+    partitions: Option<i32>,
+    replication_factor: Option<i32>,
+    replica_assignment: Option<Vec<Vec<BrokerId>>>,
+    configs: Vec<(Arc<str>, Arc<str>)>,
+    if_exists: bool,
+    if_not_exists: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Action {
+    Create,
+    Describe,
+    List,
+    Alter,
+    Delete,
+}
+
+const ACTIONS: &[(&str, Action)] = &[
+    ("--create", Action::Create),
+    ("--describe", Action::Describe),
+    ("--list", Action::List),
+    ("--alter", Action::Alter),
+    ("--delete", Action::Delete),
+];
+
+type Told<T> = Result<T, Halt>;
+
+/// How long a call may take: `default.api.timeout.ms` and, at the broker, `request.timeout.ms`.
+const REQUEST_TIMEOUT: Span = Span::secs(30);
+
+impl Topics {
+    /// Reads the command line.
+    pub fn read(arguments: &mut Arguments) -> Result<Topics, Usage> {
+        let action = arguments.one_of(ACTIONS)?;
+        let topic = arguments.value("--topic").map(TopicName::from);
+        let partitions = arguments.number("--partitions")?;
+        let replication_factor = arguments.number("--replication-factor")?;
+        let replica_assignment = match arguments.value("--replica-assignment") {
+            Some(text) => Some(replica_assignment(&text).ok_or(Usage::bad(&text))?),
+            None => None,
+        };
+        let mut configs = Vec::new();
+        while let Some(config) = arguments.value("--config") {
+            let (name, value) = config.split_once('=').ok_or(Usage::bad(&config))?;
+            configs.push((name.into(), value.into()));
+        }
+        let if_exists = arguments.switch("--if-exists");
+        let if_not_exists = arguments.switch("--if-not-exists");
+        arguments.finish()?;
+        Ok(Topics {
+            action,
+            topic,
+            partitions,
+            replication_factor,
+            replica_assignment,
+            configs,
+            if_exists,
+            if_not_exists,
+        })
+    }
+
+    /// What it prints in the end.
+    pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, super::dialogue::Next> {
+        let mut printed = String::new();
+        let done = match self.action {
+            Action::Create => self.create(admin, &mut printed),
+            Action::Describe => self.describe(admin, &mut printed),
+            Action::List => self.list(admin, &mut printed),
+            Action::Alter => self.alter(admin),
+            Action::Delete => self.delete(admin),
+        };
+        match done {
+            Ok(()) => Ok(printed),
+            Err(Halt::Waits(next)) => Err(next),
+            Err(Halt::Failed(why)) => Ok(printed + &failure(&why.message)),
+        }
+    }
+
+    fn create(&self, admin: &mut Admin<'_>, printed: &mut String) -> Told<()> {
+        let name =
+            self.topic.clone().ok_or_else(|| plain("Missing required argument \"[topic]\""))?;
+        if name.as_str().contains(['.', '_']) {
+            printed.push_str(COLLISION);
+        }
+        let assignments = self.replica_assignment.clone().unwrap_or_default();
+        check_assignment(&assignments)?;
+        let topic = CreatableTopic {
+            name: name.clone(),
+            num_partitions: self.partitions.unwrap_or(-1),
+            replication_factor: self.replication_factor.unwrap_or(-1),
+            assignments: (0..).zip(assignments).collect(),
+            configs: self.configs.clone(),
+        };
+        let (topics, timeout) = (vec![topic], REQUEST_TIMEOUT);
+        let request = CreateTopicsRequest { topics, timeout, validate_only: false };
+        match admin.controller("createTopics", request.into())? {
+            Response::CreateTopics(answer) => {
+                for topic in answer.topics {
+                    let Some(error) = topic.error else { continue };
+                    let known = error == crate::kafka::error::Error::TopicAlreadyExists;
+                    if !(known && self.if_not_exists) {
+                        return Err(Failure::refused(error, topic.error_message.as_deref()).into());
+                    }
+                }
+                printed.push_str(&format!("Created topic {name}.\n"));
+                Ok(())
+            }
+            other => panic!("create-topics was answered by {}", other.name()),
+        }
+    }
+
+    fn list(&self, admin: &mut Admin<'_>, printed: &mut String) -> Told<()> {
+        let topics = self.topics(admin)?;
+        let names: Vec<&str> = topics.iter().map(|topic| topic.name.as_str()).collect();
+        printed.push_str(&names.join("\n"));
+        printed.push('\n');
+        Ok(())
+    }
+
+    fn describe(&self, admin: &mut Admin<'_>, printed: &mut String) -> Told<()> {
+        let names = self.existing(admin)?;
+        let mut topics = Vec::new();
+        if !names.is_empty() {
+            topics = admin.metadata(Some(names.clone()))?;
+        }
+        topics.sort_by(|a, b| a.name.cmp(&b.name));
+        let resources = names.into_iter().map(ConfigResource::Topic).collect();
+        let request = DescribeConfigsRequest { resources };
+        let configs = match admin.any("describeConfigs", request.into())? {
+            Response::DescribeConfigs(answer) => answer.results,
+            other => panic!("describe-configs was answered by {}", other.name()),
+        };
+        let moves = reassignments(admin, &topics)?;
+        for topic in &topics {
+            if let Some(error) = topic.error {
+                return Err(Failure::refused(error, None).into());
+            }
+            let resource = ConfigResource::Topic(topic.name.clone());
+            let entries = configs.iter().find(|(of, _)| *of == resource);
+            let entries = match entries {
+                Some((_, Ok(entries))) => entries.as_slice(),
+                Some((_, Err(why))) => {
+                    return Err(Failure::refused(why.error, why.error_message.as_deref()).into());
+                }
+                None => &[],
+            };
+            printed.push_str(&describe(&description(topic, entries, &moves)));
+        }
+        Ok(())
+    }
+
+    fn alter(&self, admin: &mut Admin<'_>) -> Told<()> {
+        let names = self.existing(admin)?;
+        let known = admin.metadata(Some(names.clone()))?;
+        let assignments = self.replica_assignment.clone().unwrap_or_default();
+        check_assignment(&assignments)?;
+        let count =
+            self.partitions.ok_or_else(|| plain("Missing required argument \"[partitions]\""))?;
+        let topics = known.iter().map(|topic| CreatePartitionsTopic {
+            name: topic.name.clone(),
+            count,
+            assignments: self
+                .replica_assignment
+                .is_some()
+                .then(|| assignments.iter().skip(topic.partitions.len()).cloned().collect()),
+        });
+        let request =
+            CreatePartitionsRequest { topics: topics.collect(), timeout: REQUEST_TIMEOUT };
+        match admin.controller("createPartitions", request.into())? {
+            Response::CreatePartitions(answer) => {
+                match answer.results.into_iter().find_map(|(_, refusal)| refusal) {
+                    Some(why) => {
+                        Err(Failure::refused(why.error, why.error_message.as_deref()).into())
+                    }
+                    None => Ok(()),
+                }
+            }
+            other => panic!("create-partitions was answered by {}", other.name()),
+        }
+    }
+
+    fn delete(&self, admin: &mut Admin<'_>) -> Told<()> {
+        let topic_names = self.existing(admin)?;
+        if topic_names.is_empty() {
+            return Ok(());
+        }
+        let request = DeleteTopicsRequest { topic_names, timeout: REQUEST_TIMEOUT };
+        match admin.controller("deleteTopics", request.into())? {
+            Response::DeleteTopics(answer) => {
+                match answer.responses.into_iter().find_map(|(_, refusal)| refusal) {
+                    Some(why) => {
+                        Err(Failure::refused(why.error, why.error_message.as_deref()).into())
+                    }
+                    None => Ok(()),
+                }
+            }
+            other => panic!("delete-topics was answered by {}", other.name()),
+        }
+    }
+
+    /// All topics, or those that `--topic` names, by name.
+    // Real: `--topic` is a regular expression for all but `--create`; here a name.
+    fn topics(&self, admin: &mut Admin<'_>) -> Told<Vec<TopicMetadata>> {
+        let mut topics = admin.metadata(None)?;
+        topics.retain(|topic| self.topic.as_ref().is_none_or(|name| topic.name == *name));
+        topics.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(topics)
+    }
+
+    /// The same, and refuses if there is none.
+    // Source: TopicCommand.ensureTopicExists; it prints the Optional as it is.
+    fn existing(&self, admin: &mut Admin<'_>) -> Told<Vec<TopicName>> {
+        let topics = self.topics(admin)?;
+        match &self.topic {
+            Some(name) if topics.is_empty() && !self.if_exists => {
+                Err(plain(&format!("Topic 'Optional[{name}]' does not exist as expected")))
+            }
+            _ => Ok(topics.into_iter().map(|topic| topic.name).collect()),
+        }
+    }
+}
+
+fn plain(message: &str) -> Halt {
+    let exception = "IllegalArgumentException";
+    Halt::Failed(Failure { exception, message: message.to_owned() })
+}
+
+/// `1:2,2:1` as lists of brokers, one a partition.
+// Source: TopicCommand.parseReplicaAssignment
+fn replica_assignment(text: &str) -> Option<Vec<Vec<BrokerId>>> {
+    let list =
+        |part: &str| part.split(':').map(|id| id.trim().parse().ok().map(BrokerId)).collect();
+    text.split(',').map(list).collect()
+}
+
+fn check_assignment(assignments: &[Vec<BrokerId>]) -> Told<()> {
+    for (number, replicas) in assignments.iter().enumerate() {
+        let mut twice: Vec<_> = replicas.clone();
+        twice.sort_unstable();
+        twice.dedup();
+        if twice.len() != replicas.len() {
+            let repeated =
+                replicas.iter().find(|id| replicas.iter().filter(|o| o == id).count() > 1);
+            let repeated = repeated.expect("one of them is there twice");
+            return Err(plain(&format!(
+                "Partition replica lists may not contain duplicate entries: {repeated}"
+            )));
+        }
+        if replicas.len() != assignments[0].len() {
+            let list: Vec<_> = replicas.iter().map(BrokerId::to_string).collect();
+            return Err(plain(&format!(
+                "Partition {number} has different replication factor: [{}]",
+                list.join(", ")
+            )));
+        }
+    }
+    Ok(())
+}
+
+type Moves = std::collections::BTreeMap<TopicPartition, OngoingReassignment>;
+
+/// What moves, as the controller knows it.
+fn reassignments(admin: &mut Admin<'_>, topics: &[TopicMetadata]) -> Told<Moves> {
+    let partitions = topics.iter().flat_map(|topic| {
+        let of = |p: &PartitionMetadata| TopicPartition::new(topic.name.clone(), p.partition_index);
+        topic.partitions.iter().map(of)
+    });
+    let request = ListPartitionReassignmentsRequest { topics: Some(partitions.collect()) };
+    match admin.controller("listPartitionReassignments", request.into())? {
+        Response::ListPartitionReassignments(answer) => Ok(answer.topics),
+        other => panic!("list-partition-reassignments was answered by {}", other.name()),
+    }
+}
+
+fn description(topic: &TopicMetadata, entries: &[ConfigEntry], moves: &Moves) -> TopicDescription {
+    let own = entries.iter().filter(|entry| entry.config_source != ConfigSource::Default);
+    let mut configs: Vec<_> = own.map(|e| (e.name.clone(), e.value.clone())).collect();
+    configs.sort_by_key(|(name, _)| super::hash_map_place(name, 64));
+    let mut partitions: Vec<PartitionDescription> =
+        topic.partitions.iter().map(|p| partition(topic, p, moves)).collect();
+    partitions.sort_by_key(|partition| partition.partition);
+    TopicDescription {
+        name: topic.name.clone(),
+        topic_id: topic.topic_id.clone().unwrap_or_else(|| "".into()),
+        configs,
+        partitions,
+    }
+}
+
+fn partition(topic: &TopicMetadata, of: &PartitionMetadata, moves: &Moves) -> PartitionDescription {
+    let name = TopicPartition::new(topic.name.clone(), of.partition_index);
+    let moving = moves.get(&name).map(|m| (m.adding_replicas.clone(), m.removing_replicas.clone()));
+    PartitionDescription {
+        partition: of.partition_index,
+        leader: (of.leader_id != BrokerId::NONE).then_some(of.leader_id),
+        replicas: of.replica_nodes.clone(),
+        isr: of.isr_nodes.clone(),
+        moving: moving.filter(|(adding, removing)| !adding.is_empty() || !removing.is_empty()),
+    }
+}

@@ -1,0 +1,132 @@
+//! What `kafka-topics` prints of topics (3.9.1).
+//!
+//! *Invariant: tabs and spaces as the real tool has them: people parse this.*
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use crate::kafka::id::{BrokerId, TopicName};
+
+/// One topic, as the tool has collected it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopicDescription {
+    /// Its name.
+    pub name: TopicName,
+    /// Its id.
+    pub topic_id: Arc<str>,
+    /// What is set for it, or for all brokers, in the order in which it is told.
+    pub configs: Vec<(Arc<str>, Arc<str>)>,
+    /// Its partitions.
+    pub partitions: Vec<PartitionDescription>,
+}
+
+/// One partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartitionDescription {
+    /// Its number.
+    pub partition: i32,
+    /// Its leader, if it has one.
+    pub leader: Option<BrokerId>,
+    /// Its replicas.
+    pub replicas: Vec<BrokerId>,
+    /// Those in sync.
+    pub isr: Vec<BrokerId>,
+    /// Those that a running move adds and removes.
+    pub moving: Option<(Vec<BrokerId>, Vec<BrokerId>)>,
+}
+
+/// All of `--describe`.
+// Source: TopicCommand.TopicDescription.printDescription, PartitionDescription.printDescription
+pub fn describe(topic: &TopicDescription) -> String {
+    let mut out = String::new();
+    let (name, count) = (&topic.name, topic.partitions.len());
+    let factor = topic.partitions.first().map_or(0, replication_factor);
+    let configs: Vec<_> =
+        topic.configs.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let _ = writeln!(
+        out,
+        "Topic: {name}\tTopicId: {}\tPartitionCount: {count}\tReplicationFactor: {factor}\tConfigs: {}",
+        topic.topic_id,
+        configs.join(","),
+    );
+    for partition in &topic.partitions {
+        out.push_str(&describe_partition(name, partition));
+    }
+    out
+}
+
+fn describe_partition(topic: &TopicName, partition: &PartitionDescription) -> String {
+    let leader = partition.leader.map_or("none".into(), |leader| leader.to_string());
+    let mut out = format!(
+        "\tTopic: {topic}\tPartition: {}\tLeader: {leader}\tReplicas: {}\tIsr: {}",
+        partition.partition,
+        joined(&partition.replicas),
+        joined(&partition.isr),
+    );
+    if let Some((adding, removing)) = &partition.moving {
+        let _ = write!(out, "\tAdding Replicas: {}", joined(adding));
+        let _ = write!(out, "\tRemoving Replicas: {}", joined(removing));
+    }
+    out.push_str("\tElr: N/A\tLastKnownElr: N/A\n");
+    out
+}
+
+/// While replicas are added they do not count yet.
+// Source: TopicCommand.getReplicationFactor
+fn replication_factor(partition: &PartitionDescription) -> usize {
+    let added = partition.moving.as_ref().map_or(0, |(adding, _)| adding.len());
+    partition.replicas.len() - added
+}
+
+fn joined(brokers: &[BrokerId]) -> String {
+    brokers.iter().map(BrokerId::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// What is said before a topic is made whose name could collide in metrics.
+pub const COLLISION: &str = "WARNING: Due to limitations in metric names, topics with a period ('.') \
+    or underscore ('_') could collide. To avoid issues it is best to use either, but not both.\n";
+
+/// The text of a failure.
+pub fn failure(why: &str) -> String {
+    format!("Error while executing topic command : {why}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn brokers(ids: &[i32]) -> Vec<BrokerId> {
+        ids.iter().copied().map(BrokerId).collect()
+    }
+
+    #[test]
+    fn a_topic_is_described_as_the_real_tool_does_it() {
+        let first = PartitionDescription {
+            partition: 0,
+            leader: Some(BrokerId(1)),
+            replicas: brokers(&[2, 3, 1]),
+            isr: brokers(&[1, 2]),
+            moving: Some((brokers(&[3]), brokers(&[1]))),
+        };
+        let second = PartitionDescription {
+            partition: 1,
+            leader: None,
+            replicas: brokers(&[2, 3]),
+            isr: brokers(&[3]),
+            moving: None,
+        };
+        let topic = TopicDescription {
+            name: "orders".into(),
+            topic_id: "<topic-id-1>".into(),
+            configs: vec![("retention.ms".into(), "1".into()), ("a".into(), "b".into())],
+            partitions: vec![first, second],
+        };
+        let expected = "Topic: orders\tTopicId: <topic-id-1>\tPartitionCount: 2\tReplicationFactor: 2\
+            \tConfigs: retention.ms=1,a=b\n\
+            \tTopic: orders\tPartition: 0\tLeader: 1\tReplicas: 2,3,1\tIsr: 1,2\tAdding Replicas: 3\
+            \tRemoving Replicas: 1\tElr: N/A\tLastKnownElr: N/A\n\
+            \tTopic: orders\tPartition: 1\tLeader: none\tReplicas: 2,3\tIsr: 3\tElr: N/A\
+            \tLastKnownElr: N/A\n";
+        assert_eq!(describe(&topic), expected);
+    }
+}
