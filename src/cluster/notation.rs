@@ -134,6 +134,12 @@ impl Line {
         word.key.take().map(|key| (key, word))
     }
 
+    /// The rest of the line; nothing is left in this one.
+    pub fn take(&mut self) -> Line {
+        let words = std::mem::take(&mut self.words);
+        Line { number: self.number, end: self.end, words }
+    }
+
     /// Asks that nothing is left.
     pub fn finish(self) -> Result<(), Trouble> {
         match self.words.last() {

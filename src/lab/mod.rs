@@ -7,10 +7,13 @@
 
 mod importance;
 mod recording;
+pub mod script;
+mod show;
 mod take;
 mod timeline;
 
 pub use importance::importance;
 pub use recording::Recording;
+pub use show::SHOWS;
 pub use take::{Fork, Take, TakeId};
 pub use timeline::Lab;
