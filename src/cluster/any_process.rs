@@ -1,46 +1,62 @@
-//! Every kind of process under one roof.
+//! Every kind of process under one roof, and the cluster that a set-up makes of them.
 //!
-//! *Invariant:* each kind does its own work; here is only who is meant.
+//! *Invariant:* each kind does its own work; here is only who is meant, and how its words are a part
+//! of the cluster's.
 
 use super::{Cluster, Setup, Trace, Words};
-use crate::sim::{Event, Outbox, Process, ProcessId, Span};
-use crate::zk::words::{Message, Request, Timer, xid};
-use crate::zk::{reply::Answer, request::Op, words::Reply, zxid::Zxid};
+use crate::kafka::words::{Message, Request, Timer, Write};
+use crate::sim::{Event, Outbox, Process};
+use crate::zk::client::Config;
+use crate::zk::ensemble::{Address, ServerId};
+use crate::zk::request::{Create, Op, mode};
+use crate::zk::server::Server;
+use crate::zk::shell::Shell;
+use crate::zk::words as zk;
+use std::sync::Arc;
 
 /// One process of any kind.
 #[derive(Clone, Debug, Hash)]
 pub enum AnyProcess {
-    /// Pings the first process.
-    Pinger(Pinger),
+    /// A ZooKeeper server.
+    Zk(Box<Server>),
+    /// A client of ZooKeeper that asks what somebody types.
+    Shell(Box<Shell>),
 }
 
-/// Pings another every two seconds.
-#[derive(Clone, Debug, Hash)]
-pub struct Pinger {
-    peer: Option<ProcessId>,
-    heard: u32,
+/// The kinds of processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A ZooKeeper server.
+    Zk,
+    /// A client of ZooKeeper.
+    Shell,
 }
 
 impl AnyProcess {
+    /// Its kind.
+    pub fn kind(&self) -> Kind {
+        match self {
+            AnyProcess::Zk(_) => Kind::Zk,
+            AnyProcess::Shell(_) => Kind::Shell,
+        }
+    }
+
+    /// The server, if it is one.
+    pub fn zk(&self) -> Option<&Server> {
+        if let AnyProcess::Zk(server) = self { Some(server) } else { None }
+    }
+
+    /// The shell, if it is one.
+    pub fn shell(&self) -> Option<&Shell> {
+        if let AnyProcess::Shell(shell) = self { Some(shell) } else { None }
+    }
+
     /// What asks this process to stop in order, if it can.
     pub fn stop_request(&self) -> Option<Request> {
-        None
+        match self {
+            AnyProcess::Zk(_) | AnyProcess::Shell(_) => Some(Request::Zk(zk::Request::Stop)),
+        }
     }
-}
-
-/// The cluster of a set-up at time zero: everything has just been started.
-pub fn assemble(setup: &Setup, trace: &mut Trace) -> Cluster {
-    let mut cluster = Cluster::new(setup.seed, setup.network());
-    for server in 1..=setup.zookeeper {
-        cluster.add(&format!("zk{server}"), AnyProcess::Pinger(Pinger { peer: None, heard: 0 }));
-    }
-    for id in &setup.brokers {
-        let pinger = Pinger { peer: Some(ProcessId(0)), heard: 0 };
-        cluster.add(&format!("broker{id}"), AnyProcess::Pinger(pinger));
-    }
-    let ids: Vec<_> = cluster.processes().map(|(id, _, _)| id).collect();
-    cluster.intervene(("setup", None), trace, |i| ids.iter().for_each(|id| i.start(*id)));
-    cluster
 }
 
 impl Process for AnyProcess {
@@ -48,32 +64,70 @@ impl Process for AnyProcess {
 
     fn handle(&mut self, event: Event<Words>, out: &mut Outbox<'_, Words>) {
         match self {
-            AnyProcess::Pinger(pinger) => pinger.handle(event, out),
+            AnyProcess::Zk(server) => as_zk(&mut **server, event, out),
+            AnyProcess::Shell(shell) => as_zk(&mut **shell, event, out),
         }
     }
 
     fn crash(&mut self) {
         match self {
-            AnyProcess::Pinger(pinger) => pinger.heard = 0,
+            AnyProcess::Zk(server) => server.crash(),
+            AnyProcess::Shell(shell) => shell.crash(),
         }
     }
 }
 
-impl Pinger {
-    fn handle(&mut self, event: Event<Words>, out: &mut Outbox<'_, Words>) {
-        match event {
-            Event::Message { from, message: Message::Request { .. } } => {
-                self.heard += 1;
-                let result = Ok(Answer::Nothing);
-                out.send(from, Message::Reply(Reply { xid: xid::PING, zxid: Zxid(0), result }));
-            }
-            Event::Boot | Event::Timer(_) => {
-                if let Some(peer) = self.peer {
-                    out.send(peer, Message::Request { xid: xid::PING, op: Op::Ping });
-                    out.arm_within(Timer::SessionTick, Span::ms(1990)..Span::ms(2010));
-                }
-            }
-            _ => self.heard += 1,
-        }
+/// Runs a process that speaks ZooKeeper's words only; what it does not understand it does not hear.
+fn as_zk<P>(process: &mut P, event: Event<Words>, out: &mut Outbox<'_, Words>)
+where
+    P: Process<Words = zk::Words>,
+{
+    if let Some(event) = zk_event(event) {
+        out.embed(|out| process.handle(event, out));
     }
+}
+
+fn zk_event(event: Event<Words>) -> Option<Event<zk::Words>> {
+    match event {
+        Event::Boot => Some(Event::Boot),
+        Event::Hangup { peer } => Some(Event::Hangup { peer }),
+        Event::Message { from, message: Message::Zk(message) } => {
+            Some(Event::Message { from, message })
+        }
+        Event::Timer(Timer::Zk(timer)) => Some(Event::Timer(timer)),
+        Event::Written(Write::Zk(write)) => Some(Event::Written(write)),
+        Event::Request(Request::Zk(request)) => Some(Event::Request(request)),
+        _ => None,
+    }
+}
+
+/// The cluster of a set-up at time zero: everything has just been started.
+pub fn assemble(setup: &Setup, trace: &mut Trace) -> Cluster {
+    let mut cluster = Cluster::new(setup.seed, setup.network());
+    for id in 1..=setup.zookeeper {
+        let server = Box::new(Server::standalone(setup.zk_settings()));
+        cluster.add(&ServerId(id).to_string(), AnyProcess::Zk(server));
+    }
+    for id in &setup.brokers {
+        let config = connection(&cluster, setup.broker_session_timeout());
+        let registered = [
+            Create::new("/brokers", "", mode::PERSISTENT),
+            Create::new("/brokers/ids", "", mode::PERSISTENT),
+            Create::new(format!("/brokers/ids/{id}"), "{}", mode::EPHEMERAL),
+        ];
+        let first = registered.into_iter().map(|create| Op::Create(Arc::new(create))).collect();
+        let shell = Box::new(Shell::new(config, first));
+        cluster.add(&format!("broker{id}"), AnyProcess::Shell(shell));
+    }
+    let ids: Vec<_> = cluster.processes().map(|(id, _, _)| id).collect();
+    cluster.intervene(("setup", None), trace, |i| ids.iter().for_each(|id| i.start(*id)));
+    cluster
+}
+
+/// A connection string with every server of the cluster.
+pub fn connection(cluster: &Cluster, timeout: crate::sim::Span) -> Config {
+    let servers = cluster.processes().filter(|(_, _, process)| process.zk().is_some());
+    let address =
+        |(place, (process, _, _)): (u8, (_, _, _))| Address { id: ServerId(place), process };
+    Config { servers: (1..).zip(servers).map(address).collect(), timeout }
 }

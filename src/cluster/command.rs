@@ -3,9 +3,13 @@
 //! *Invariant:* [`apply`] does the same to the same cluster at the same moment; what cannot be done is
 //! refused before anything is touched.
 
-use super::notation::{Line, Trouble, Word};
-use super::{Cluster, Trace};
+use super::any_process::connection;
+use super::notation::{Line, Quoted, Trouble, Word};
+use super::{AnyProcess, Cluster, Trace};
+use crate::kafka::words::Request;
 use crate::sim::{Direction, EventId, Intervention, Power, ProcessId, ProcessName, Span};
+use crate::zk::shell::{self, Shell};
+use crate::zk::words as zk;
 use std::fmt;
 use std::sync::Arc;
 
@@ -26,6 +30,8 @@ pub enum Command {
     Drop { message: EventId },
     Fix { process: ProcessName, draw: Arc<str>, value: u64 },
     SlowDisk { process: ProcessName, by: Span },
+    AddClient { process: ProcessName, timeout: Span },
+    Ask { process: ProcessName, words: Arc<[Arc<str>]> },
 }
 
 /// A cable, and which way.
@@ -144,6 +150,31 @@ pub const COMMANDS: &[Row] = &[
             _ => None,
         },
     },
+    Row {
+        name: "add",
+        usage: "add client NAME [timeout=SPAN]",
+        example: "add client z1 timeout=6s",
+        parse: add,
+        print: |command| match command {
+            Command::AddClient { process, timeout } => {
+                Some(format!("client {process} timeout={timeout}"))
+            }
+            _ => None,
+        },
+    },
+    Row {
+        name: "ask",
+        usage: "ask CLIENT create|set|get|ls|stat|delete|sync …",
+        example: "ask z1 create -e -s /lock \"mine, all mine\"",
+        parse: ask,
+        print: |command| match command {
+            Command::Ask { process, words } => {
+                let words: Vec<_> = words.iter().map(|word| Quoted(word).to_string()).collect();
+                Some(format!("{process} {}", words.join(" ")))
+            }
+            _ => None,
+        },
+    },
 ];
 
 impl Command {
@@ -178,7 +209,8 @@ impl Command {
             | Command::Freeze { process }
             | Command::Thaw { process }
             | Command::Fix { process, .. }
-            | Command::SlowDisk { process, .. } => Some(process),
+            | Command::SlowDisk { process, .. }
+            | Command::Ask { process, .. } => Some(process),
             _ => None,
         }
     }
@@ -256,6 +288,27 @@ fn fix(line: &mut Line) -> Result<Command, Trouble> {
     Ok(Command::Fix { process, draw, value })
 }
 
+fn add(line: &mut Line) -> Result<Command, Trouble> {
+    line.word("client")?.choice(&[("client", ())])?;
+    let word = line.word("a name like z1")?;
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if word.text.is_empty() || !word.text.chars().all(plain) || word.text.len() > 16 {
+        return Err(word.is_not("a name of small letters and digits"));
+    }
+    let timeout = line.value("timeout").map_or(Ok(Span::secs(30)), |word| word.span())?;
+    Ok(Command::AddClient { process: ProcessName(word.text.into()), timeout })
+}
+
+fn ask(line: &mut Line) -> Result<Command, Trouble> {
+    let process = process(line)?;
+    let mut words: Vec<Arc<str>> = Vec::new();
+    while let Some(word) = line.word_if_any() {
+        words.push(word.text.into());
+    }
+    shell::parse(&words).map_err(|expected| line.missing(expected))?;
+    Ok(Command::Ask { process, words: words.into() })
+}
+
 /// Why a command cannot be done now.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -277,6 +330,12 @@ pub enum Refusal {
     /// A cable needs two ends.
     #[error("{0} has no cable to itself")]
     SameEnds(ProcessName),
+    /// The name is taken.
+    #[error("there is a process {0} already")]
+    Taken(ProcessName),
+    /// It has no shell to type in.
+    #[error("{0} is no client to ask")]
+    NoShell(ProcessName),
     /// The message is not on its way.
     #[error("no message {0} is on its way")]
     NoMessage(EventId),
@@ -298,7 +357,7 @@ pub fn check(command: &Command, cluster: &Cluster) -> Result<(), Refusal> {
     plan(command, cluster).map(|_| ())
 }
 
-type Act = Box<dyn FnOnce(&mut Intervention<'_, super::AnyProcess>)>;
+type Act = Box<dyn FnOnce(&mut Intervention<'_, AnyProcess>)>;
 
 /// What is to be done, if it can be.
 fn plan(command: &Command, cluster: &Cluster) -> Result<Act, Refusal> {
@@ -343,6 +402,8 @@ fn plan(command: &Command, cluster: &Cluster) -> Result<Act, Refusal> {
             let (id, by) = (known(cluster, process)?, *by);
             Ok(Box::new(move |i| i.slow_disk(id, by)))
         }
+        Command::AddClient { process, timeout } => add_client(cluster, process, *timeout),
+        Command::Ask { process, words } => ask_shell(cluster, process, words),
     }
 }
 
@@ -383,6 +444,27 @@ fn thaw(cluster: &Cluster, name: &ProcessName) -> Result<Act, Refusal> {
     Ok(Box::new(move |i| i.thaw(id)))
 }
 
+fn add_client(cluster: &Cluster, name: &ProcessName, timeout: Span) -> Result<Act, Refusal> {
+    if cluster.find(&name.0).is_some() {
+        return Err(Refusal::Taken(name.clone()));
+    }
+    let shell = Box::new(Shell::new(connection(cluster, timeout), Arc::from([])));
+    let name = name.clone();
+    Ok(Box::new(move |i| {
+        let id = i.add(&name.0, AnyProcess::Shell(shell));
+        i.start(id);
+    }))
+}
+
+fn ask_shell(cluster: &Cluster, name: &ProcessName, words: &[Arc<str>]) -> Result<Act, Refusal> {
+    let id = up(cluster, name)?;
+    if cluster.process(id).shell().is_none() {
+        return Err(Refusal::NoShell(name.clone()));
+    }
+    let op = shell::parse(words).expect("checked when it was read");
+    Ok(Box::new(move |i| i.request(id, Request::Zk(zk::Request::Ask(op)))))
+}
+
 fn ends(cluster: &Cluster, path: &Path) -> Result<(ProcessId, ProcessId, Direction), Refusal> {
     let (from, to) = (known(cluster, &path.from)?, known(cluster, &path.to)?);
     if from == to {
@@ -398,7 +480,7 @@ fn on_its_way(cluster: &Cluster, message: EventId) -> Result<EventId, Refusal> {
 }
 
 /// Heals every cable that is cut, thaws and starts nobody.
-fn heal_all(intervention: &mut Intervention<'_, super::AnyProcess>) {
+fn heal_all(intervention: &mut Intervention<'_, AnyProcess>) {
     let cluster = intervention.sim();
     let ids: Vec<_> = cluster.processes().map(|(id, _, _)| id).collect();
     let pairs = ids.iter().flat_map(|from| ids.iter().map(move |to| (*from, *to)));

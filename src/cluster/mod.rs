@@ -11,13 +11,13 @@ pub mod command;
 pub mod notation;
 pub mod setup;
 
-pub use any_process::{AnyProcess, assemble};
+pub use any_process::{AnyProcess, Kind, assemble};
 pub use command::{COMMANDS, Command};
 pub use notation::Trouble;
 pub use setup::Setup;
 
 /// What every process of the cluster speaks.
-pub type Words = crate::zk::Words;
+pub type Words = crate::kafka::words::Words;
 
 /// The simulation of all processes.
 pub type Cluster = crate::sim::Sim<AnyProcess>;

@@ -3,16 +3,20 @@
 //! Topics, producers and consumers are no part of it: commands make them.
 //! *Invariant:* a setting has the release's real default unless it is named here.
 
-use super::notation::{Line, Trouble};
+use super::notation::{Line, Quoted, Trouble, Word};
+use crate::kafka::id::BrokerId;
+use crate::kafka::release::Release;
 use crate::sim::{Network, Span};
+use crate::{kafka, zk};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 /// The set-up of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Setup {
     /// Which Kafka.
-    pub release: &'static str,
+    pub release: Release,
     /// What chance starts from.
     pub seed: u64,
     /// How many ZooKeeper servers: `zk1`, `zk2`, …
@@ -20,90 +24,51 @@ pub struct Setup {
     /// The ids of the brokers that start with the run.
     pub brokers: Vec<i32>,
     /// The settings that differ from their defaults, by their real names.
-    pub settings: BTreeMap<&'static str, u64>,
+    settings: BTreeMap<Arc<str>, Arc<str>>,
 }
 
-/// The releases of Kafka, the oldest first.
-const RELEASES: [&str; 7] = ["0.7.2", "0.8.2.2", "0.10.2.2", "1.1.1", "2.3.1", "2.8.2", "3.9.1"];
-
-/// What a setting's number counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Milliseconds, as most of the real settings.
-    Ms,
-    /// Microseconds: the simulated network's own.
-    Us,
-    /// Things.
-    Count,
-    /// `true` or `false`.
-    Switch,
-}
-
-/// One setting: its real name, default and limits.
+/// One setting that is no broker's: its real name, default and limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     /// The name in the real configuration.
     pub name: &'static str,
-    /// What it counts.
-    pub unit: Unit,
     /// What it is unless named.
     pub default: u64,
     /// The least and the most it may be here.
     pub limits: (u64, u64),
 }
 
-const fn ms(name: &'static str, default: u64) -> Setting {
-    Setting { name, unit: Unit::Ms, default, limits: (1, 86_400_000) }
+const fn setting(name: &'static str, default: u64, most: u64) -> Setting {
+    Setting { name, default, limits: (1, most) }
 }
 
-const fn us(name: &'static str, default: u64) -> Setting {
-    Setting { name, unit: Unit::Us, default, limits: (1, 60_000_000) }
-}
+/// A day in milliseconds: longer than anybody waits here.
+const DAY: u64 = 86_400_000;
+/// A minute in microseconds.
+const MINUTE: u64 = 60_000_000;
 
-const fn count(name: &'static str, default: u64, limits: (u64, u64)) -> Setting {
-    Setting { name, unit: Unit::Count, default, limits }
-}
-
-const fn switch(name: &'static str, default: u64) -> Setting {
-    Setting { name, unit: Unit::Switch, default, limits: (0, 1) }
-}
-
-/// Every setting that can be changed.
+/// Every setting that is not a broker's; those are in [`kafka::settings`](crate::kafka::settings).
 pub const SETTINGS: &[Setting] = &[
-    ms("tickTime", 2000),
-    count("initLimit", 10, (1, 1000)),
-    count("syncLimit", 5, (1, 1000)),
-    ms("zookeeper.session.timeout.ms", 18_000),
-    ms("replica.lag.time.max.ms", 30_000),
-    ms("replica.fetch.wait.max.ms", 500),
-    count("num.partitions", 1, (1, 10_000)),
-    count("default.replication.factor", 1, (1, 100)),
-    count("min.insync.replicas", 1, (1, 100)),
-    count("offsets.topic.num.partitions", 50, (1, 1000)),
-    count("offsets.topic.replication.factor", 3, (1, 100)),
-    switch("unclean.leader.election.enable", 0),
-    switch("controlled.shutdown.enable", 1),
-    switch("auto.create.topics.enable", 1),
-    switch("auto.leader.rebalance.enable", 1),
-    ms("leader.imbalance.check.interval.seconds", 300),
-    ms("group.initial.rebalance.delay.ms", 3000),
-    ms("session.timeout.ms", 45_000),
-    ms("heartbeat.interval.ms", 3000),
-    ms("max.poll.interval.ms", 300_000),
-    ms("auto.commit.interval.ms", 5000),
-    us("latency.min.us", 400),
-    us("latency.max.us", 1000),
-    us("disk.min.us", 500),
-    us("disk.max.us", 2000),
+    setting("tickTime", 2000, DAY),
+    setting("initLimit", 10, 1000),
+    setting("syncLimit", 5, 1000),
+    setting("session.timeout.ms", 45_000, DAY),
+    setting("heartbeat.interval.ms", 3000, DAY),
+    setting("max.poll.interval.ms", 300_000, DAY),
+    setting("auto.commit.interval.ms", 5000, DAY),
+    setting("latency.min.us", 400, MINUTE),
+    setting("latency.max.us", 1000, MINUTE),
+    setting("disk.min.us", 500, MINUTE),
+    setting("disk.max.us", 2000, MINUTE),
 ];
 
 impl Default for Setup {
-    /// Kafka 3.9.1: `zk1`–`zk3`, brokers 1, 2, 3.
+    /// Kafka 3.9.1: `zk1`, brokers 1, 2, 3.
     fn default() -> Self {
         Setup {
-            release: "3.9.1",
+            release: Release::V3_9_1,
             seed: 1,
-            zookeeper: 3,
+            zookeeper: 1,
             brokers: vec![1, 2, 3],
             settings: BTreeMap::new(),
         }
@@ -119,15 +84,14 @@ impl Setup {
     pub fn parse(line: &mut Line) -> Result<Setup, Trouble> {
         let mut setup = Setup::default();
         if let Some(word) = line.value("release") {
-            setup.release = word.choice(&RELEASES.map(|release| (release, release)))?;
+            setup.release = word.choice(&releases())?;
         }
         if let Some(word) = line.value("seed") {
             setup.seed = word.number("a whole number")?;
         }
         if let Some(word) = line.value("zookeeper") {
-            let servers = word.number("a number from 1 to 9")?;
-            setup.zookeeper = servers;
-            if !(1..=9).contains(&servers) {
+            setup.zookeeper = word.number("a number from 1 to 9")?;
+            if !(1..=9).contains(&setup.zookeeper) {
                 return Err(word.is_not("a number from 1 to 9"));
             }
         }
@@ -136,22 +100,24 @@ impl Setup {
                 broker_ids(&word.text).ok_or_else(|| word.is_not("a number up to 200, or ids"))?;
         }
         while let Some((name, word)) = line.pair() {
-            let Some(setting) = SETTINGS.iter().find(|setting| setting.name == name) else {
-                return Err(word.trouble(format!("no setting {name}"), "a setting's real name"));
-            };
-            setup.settings.insert(setting.name, setting.read(&word)?);
+            check_setting(&name, &word)?;
+            setup.settings.insert(name.into(), word.text.into());
         }
         setup.in_order(line)?;
         Ok(setup)
     }
 
-    /// The setting of this name: as set up, else its default.
+    /// A setting of [`SETTINGS`]: as set up, else its default.
     pub fn setting(&self, name: &str) -> u64 {
-        let default = || {
-            let found = SETTINGS.iter().find(|setting| setting.name == name);
-            found.expect("settings are asked for by names of the table").default
-        };
-        self.settings.get(name).copied().unwrap_or_else(default)
+        let row = SETTINGS.iter().find(|setting| setting.name == name);
+        let row = row.expect("settings are asked for by names of the table");
+        let set = self.settings.get(name).map(|value| value.parse());
+        set.map_or(row.default, |value| value.expect("checked when it was set"))
+    }
+
+    /// Whatever differs from the defaults, by real names.
+    pub fn settings(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.settings.iter().map(|(name, value)| (&**name, &**value))
     }
 
     /// The times that messages and writes take.
@@ -161,6 +127,33 @@ impl Setup {
             latency: us("latency.min.us")..us("latency.max.us"),
             disk: us("disk.min.us")..us("disk.max.us"),
         }
+    }
+
+    /// The settings of each ZooKeeper server.
+    pub fn zk_settings(&self) -> zk::settings::Settings {
+        zk::settings::Settings {
+            tick_time: Span::ms(self.setting("tickTime")),
+            ..zk::settings::Settings::default()
+        }
+    }
+
+    /// The settings of a broker.
+    pub fn broker_settings(&self, id: i32) -> kafka::settings::Settings {
+        let name = format!("broker{id}");
+        let port = 9092;
+        let mut settings = kafka::settings::Settings::new(BrokerId(id), &name, port);
+        settings.release = self.release;
+        for (name, value) in &self.settings {
+            if kafka::settings::Settings::NAMES.contains(&&**name) {
+                settings.set(name, value).expect("checked when it was set");
+            }
+        }
+        settings
+    }
+
+    /// The session timeout that brokers ask for.
+    pub fn broker_session_timeout(&self) -> Span {
+        self.broker_settings(0).zookeeper_session_timeout
     }
 
     fn in_order(&self, line: &Line) -> Result<(), Trouble> {
@@ -174,23 +167,25 @@ impl Setup {
     }
 }
 
-impl Setting {
-    fn read(&self, word: &super::notation::Word) -> Result<u64, Trouble> {
-        if self.unit == Unit::Switch {
-            return word.choice(&[("true", 1), ("false", 0)]);
-        }
-        let (least, most) = self.limits;
+fn releases() -> Vec<(&'static str, Release)> {
+    Release::ALL.iter().map(|release| (release.name(), *release)).collect()
+}
+
+fn check_setting(name: &str, word: &Word) -> Result<(), Trouble> {
+    if let Some(setting) = SETTINGS.iter().find(|setting| setting.name == name) {
+        let (least, most) = setting.limits;
         let expected = format!("a number from {least} to {most}");
         let value = word.number(&expected)?;
-        if (least..=most).contains(&value) { Ok(value) } else { Err(word.is_not(expected)) }
+        let fine = (least..=most).contains(&value);
+        return if fine { Ok(()) } else { Err(word.is_not(expected)) };
     }
-
-    fn show(&self, value: u64) -> String {
-        match (self.unit, value) {
-            (Unit::Switch, 0) => "false".to_owned(),
-            (Unit::Switch, _) => "true".to_owned(),
-            _ => value.to_string(),
+    let mut scratch = kafka::settings::Settings::new(BrokerId(0), "", 0);
+    match scratch.set(name, &word.text) {
+        Ok(()) => Ok(()),
+        Err(kafka::settings::SettingError::Unknown(_)) => {
+            Err(word.trouble(format!("no setting {name}"), "a setting's real name"))
         }
+        Err(kafka::settings::SettingError::Value { wanted, .. }) => Err(word.is_not(wanted)),
     }
 }
 
@@ -221,10 +216,8 @@ impl fmt::Display for Setup {
                 write!(f, "{}{}", ids.join(","), if ids.len() == 1 { "," } else { "" })?;
             }
         }
-        for setting in SETTINGS {
-            if let Some(value) = self.settings.get(setting.name) {
-                write!(f, " {}={}", setting.name, setting.show(*value))?;
-            }
+        for (name, value) in &self.settings {
+            write!(f, " {name}={}", Quoted(value))?;
         }
         Ok(())
     }
@@ -245,7 +238,7 @@ mod tests {
         for text in [
             "setup release=3.9.1 seed=1 zookeeper=3 brokers=3",
             "setup release=0.8.2.2 seed=7 zookeeper=5 brokers=0,1,2 tickTime=3000",
-            "setup release=3.9.1 seed=1 zookeeper=1 brokers=0",
+            "setup release=3.9.1 seed=1 zookeeper=1 brokers=0 broker.rack=\"a b\"",
             "setup release=3.9.1 seed=1 zookeeper=1 brokers=4, unclean.leader.election.enable=true",
         ] {
             assert_eq!(parsed(text).map(|setup| setup.to_string()), Ok(text.to_owned()));

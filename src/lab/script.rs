@@ -320,7 +320,7 @@ impl Player {
 mod tests {
     use super::*;
 
-    const SCRIPT: &str = "# Two who ping.
+    const SCRIPT: &str = "# Two servers and one who registers.
 setup seed=7 zookeeper=2 brokers=0
 run 5s
 ----

@@ -23,6 +23,7 @@ pub mod request;
 pub mod server;
 pub mod session;
 pub mod settings;
+pub mod shell;
 pub mod standalone;
 pub mod stat;
 pub mod telling;

@@ -90,10 +90,12 @@ pub enum Write {
 }
 
 /// What is asked of a server from outside the simulated network.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Request {
     /// SIGTERM: stop in order.
     Stop,
+    /// Of a shell: ask the ensemble.
+    Ask(Op),
 }
 
 crate::facts! {
@@ -114,6 +116,9 @@ crate::facts! {
         "zk-connected" => Connected { session: SessionId, server: ServerId },
         "zk-disconnected" => Disconnected { session: SessionId, server: ServerId },
         "zk-expired" => Expired { session: SessionId, server: ServerId },
+        "zk-answered" => Answered { op: &'static str, path: Path, zxid: Zxid },
+        "zk-refused" => Refused { op: &'static str, path: Path, error: Error },
+        "watch-heard" => WatchHeard { kind: EventKind, path: Path },
         "request-refused" => RequestRefused { session: SessionId, error: Error, zxid: Zxid },
     }
 }
@@ -157,6 +162,7 @@ impl Vocabulary for Words {
     fn request_name(request: &Request) -> &'static str {
         match request {
             Request::Stop => "stop",
+            Request::Ask(op) => op.name(),
         }
     }
 }
