@@ -1,0 +1,267 @@
+//! One simulated standalone server, and clients that speak the raw protocol to it.
+//! A client is a process for each connection, as a socket would be; it hears, and answers nothing.
+//! *Invariant: a connected client that is not quiet keeps its session alive by pings.*
+
+use zootrope::sim::{
+    Event, Moment, Network, Outbox, Power, Process, ProcessId, Sim, Span, Trace, Vocabulary,
+};
+use zootrope::zk::database::{Database, Disk};
+use zootrope::zk::request::Op;
+use zootrope::zk::server::Server;
+use zootrope::zk::settings::Settings;
+use zootrope::zk::words::{self, Message, Told, Write, xid};
+
+/// How long after each step the simulation runs until all have heard of it.
+const SETTLING: Span = Span::ms(5);
+
+/// The server's words, and what a recorded client is made to do.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Words;
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Timer {
+    Zk(words::Timer),
+    Ping,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Request {
+    Send(Vec<Message>),
+    HangUp,
+    Quiet,
+}
+
+impl Vocabulary for Words {
+    type Message = Message;
+    type Timer = Timer;
+    type Write = Write;
+    type Request = Request;
+    type Fact = Told;
+
+    fn message_name(message: &Message) -> &'static str {
+        words::Words::message_name(message)
+    }
+
+    fn timer_name(timer: &Timer) -> &'static str {
+        match timer {
+            Timer::Zk(timer) => words::Words::timer_name(timer),
+            Timer::Ping => "ping",
+        }
+    }
+
+    fn request_name(_: &Request) -> &'static str {
+        "step"
+    }
+}
+
+impl From<words::Timer> for Timer {
+    fn from(timer: words::Timer) -> Timer {
+        Timer::Zk(timer)
+    }
+}
+
+/// What a client has heard.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Heard {
+    Message(Message),
+    Closed,
+}
+
+/// One connection of a client.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Socket {
+    server: ProcessId,
+    heard: Vec<Heard>,
+    /// Pings go out this often, once the session is known.
+    ping: Option<Span>,
+    open: bool,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum Actor {
+    Server(Box<Server>),
+    Socket(Socket),
+}
+
+impl Process for Actor {
+    type Words = Words;
+
+    fn handle(&mut self, event: Event<Words>, out: &mut Outbox<'_, Words>) {
+        match self {
+            Actor::Socket(socket) => socket.handle(event, out),
+            Actor::Server(server) => {
+                let event = match event {
+                    Event::Boot => Event::Boot,
+                    Event::Message { from, message } => Event::Message { from, message },
+                    Event::Hangup { peer } => Event::Hangup { peer },
+                    Event::Timer(Timer::Zk(timer)) => Event::Timer(timer),
+                    Event::Written(write) => Event::Written(write),
+                    Event::Timer(Timer::Ping) | Event::Request(_) => return,
+                };
+                out.embed(|out| server.handle(event, out));
+            }
+        }
+    }
+
+    fn crash(&mut self) {
+        if let Actor::Server(server) = self {
+            server.crash();
+        }
+    }
+}
+
+impl Socket {
+    fn handle(&mut self, event: Event<Words>, out: &mut Outbox<'_, Words>) {
+        match event {
+            Event::Request(Request::Send(messages)) => {
+                for message in messages {
+                    out.send(self.server, message);
+                }
+            }
+            Event::Request(Request::HangUp) => {
+                self.open = false;
+                out.disarm(Timer::Ping);
+                out.hangup(self.server);
+            }
+            Event::Request(Request::Quiet) => {
+                self.ping = None;
+                out.disarm(Timer::Ping);
+            }
+            Event::Message { message, .. } => self.hear(message, out),
+            Event::Hangup { .. } => {
+                self.open = false;
+                out.disarm(Timer::Ping);
+                self.heard.push(Heard::Closed);
+            }
+            Event::Timer(Timer::Ping) => self.ping(out),
+            _ => {}
+        }
+    }
+
+    fn hear(&mut self, message: Message, out: &mut Outbox<'_, Words>) {
+        match &message {
+            Message::Reply(reply) if reply.xid == xid::PING => return,
+            Message::ConnectReply(reply) if reply.timeout.0 > 0 => {
+                self.ping = Some(Span::micros(reply.timeout.0.cast_unsigned() * 1000 / 3));
+                self.arm(out);
+            }
+            _ => {}
+        }
+        self.heard.push(Heard::Message(message));
+    }
+
+    fn ping(&mut self, out: &mut Outbox<'_, Words>) {
+        out.send(self.server, Message::Request { xid: xid::PING, op: Op::Ping });
+        self.arm(out);
+    }
+
+    fn arm(&mut self, out: &mut Outbox<'_, Words>) {
+        if let Some(ping) = self.ping {
+            out.arm(Timer::Ping, ping);
+        }
+    }
+}
+
+/// A simulation with one server.
+pub struct Bench {
+    sim: Sim<Actor>,
+    trace: Trace<Words>,
+    server: ProcessId,
+    sockets: u32,
+}
+
+impl Bench {
+    /// Starts a server with these settings on this disk.
+    pub fn new(settings: Settings, disk: Disk) -> Bench {
+        let us = Span::micros;
+        let network = Network { latency: us(100)..us(200), disk: us(100)..us(200) };
+        let mut sim = Sim::new(1, network);
+        let server = sim.add("zk1", Actor::Server(Box::new(Server::on_disk(settings, disk))));
+        let mut bench = Bench { sim, trace: Trace::default(), server, sockets: 0 };
+        bench.start(server);
+        bench.settle();
+        bench
+    }
+
+    /// A new connection, on which nothing was sent yet.
+    pub fn socket(&mut self) -> ProcessId {
+        self.sockets += 1;
+        let socket = Socket { server: self.server, heard: Vec::new(), ping: None, open: true };
+        let id = self.sim.add(&format!("socket{}", self.sockets), Actor::Socket(socket));
+        self.start(id);
+        id
+    }
+
+    /// Makes a client do something.
+    pub fn request(&mut self, socket: ProcessId, request: Request) {
+        let about = ("step", Some(socket));
+        self.sim.intervene(about, &mut self.trace, |act| act.request(socket, request));
+    }
+
+    /// What a client has heard by now, in order.
+    pub fn heard(&self, socket: ProcessId) -> &[Heard] {
+        match self.sim.process(socket) {
+            Actor::Socket(socket) => &socket.heard,
+            Actor::Server(_) => panic!("only sockets hear"),
+        }
+    }
+
+    /// Is the connection open on the client's side?
+    pub fn is_open(&self, socket: ProcessId) -> bool {
+        matches!(self.sim.process(socket), Actor::Socket(socket) if socket.open)
+    }
+
+    /// Stops the server as `kill -9` does, and starts it on its disk.
+    pub fn restart(&mut self) {
+        let server = self.server;
+        self.sim.intervene(("kill", Some(server)), &mut self.trace, |act| act.kill(server));
+        self.settle();
+        self.start(server);
+        self.settle();
+    }
+
+    /// Runs until everyone has heard of the last step.
+    pub fn settle(&mut self) {
+        self.run(SETTLING);
+    }
+
+    /// Lets time pass.
+    pub fn run(&mut self, span: Span) {
+        let moment = Moment::after(self.sim.now() + span);
+        self.sim.advance_to(moment, &mut self.trace);
+    }
+
+    /// Lets time pass until the server is as wanted, or `limit` is over; says which.
+    pub fn run_until(&mut self, limit: Span, wanted: impl Fn(&Server) -> bool) -> bool {
+        let end = self.sim.now() + limit;
+        while !wanted(self.server()) {
+            if self.sim.now() >= end || self.sim.step(&mut self.trace).is_none() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The simulated time.
+    pub fn now(&self) -> zootrope::sim::SimTime {
+        self.sim.now()
+    }
+
+    /// The server.
+    pub fn server(&self) -> &Server {
+        match self.sim.process(self.server) {
+            Actor::Server(server) => server,
+            Actor::Socket(_) => panic!("the first process is the server"),
+        }
+    }
+
+    /// What the server has in memory.
+    pub fn database(&self) -> &Database {
+        self.server().database().expect("the server runs between steps")
+    }
+
+    fn start(&mut self, id: ProcessId) {
+        assert_eq!(self.sim.power(id), Power::Off, "a process is started once");
+        self.sim.intervene(("start", Some(id)), &mut self.trace, |act| act.start(id));
+    }
+}
