@@ -1,5 +1,6 @@
-//! Finishes a built site: `pack FOLDER`. Inline scripts become files named by their hash, the page gets
-//! its content security policy, hosts that read `_headers` get theirs; last comes the site's weight.
+//! Finishes a built site: `pack FOLDER`. Inline scripts become files named by their hash, the page
+//! gets its content security policy, hosts that read `_headers` get theirs; last comes the site's
+//! weight.
 //! *Invariant: no script runs in the built page that is not a file of its own origin.*
 
 use std::io::Write;

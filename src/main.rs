@@ -1,4 +1,5 @@
-//! The page's start: mounts it on `#app`. Natively there is nothing to start; the runners are examples.
+//! The page's start: mounts it on `#app`. Natively there is nothing to start; the runners are
+//! examples.
 
 #[cfg(target_arch = "wasm32")]
 fn main() {

@@ -1,7 +1,8 @@
-//! What somebody may do to a cluster from outside, each in one row: name, usage, example, parse, print.
+//! What somebody may do to a cluster from outside, each in one row: name, usage, example, parse,
+//! print.
 //!
-//! *Invariant:* [`apply`] does the same to the same cluster at the same moment; what cannot be done is
-//! refused before anything is touched.
+//! *Invariant:* [`apply`] does the same to the same cluster at the same moment; what cannot be done
+//! is refused before anything is touched.
 
 use super::any_process::connection;
 use super::notation::{Line, Quoted, Trouble, Word};

@@ -1,8 +1,8 @@
 //! One cluster: every kind of process under one roof, how a cluster is set up, what somebody may do
 //! to it from outside, and the laws that it must never break.
 //!
-//! Whatever enters from outside is a [`Command`]; its row in [`COMMANDS`] is its whole listing, which
-//! parser, help, completion and palette read.
+//! Whatever enters from outside is a [`Command`]; its row in [`COMMANDS`] is its whole listing,
+//! which parser, help, completion and palette read.
 //!
 //! *Invariant:* setup, seed and commands at their moments are the whole run.
 

@@ -1,7 +1,8 @@
 //! The notation of scripts: one line is words and `key=value` pairs, with quotes where needed.
 //!
 //! What a word means is known by whoever asks for it: commands, setup, scripts.
-//! *Invariant:* whatever a person writes is understood or answered with a [`Trouble`], never a panic.
+//! *Invariant:* whatever a person writes is understood or answered with a [`Trouble`], never a
+//! panic.
 
 use crate::sim::{EventId, Moment, SimTime, Span};
 use std::fmt;

@@ -1,4 +1,5 @@
-//! How a cluster is set up before time begins: release, seed, sizes, and every setting by its real name.
+//! How a cluster is set up before time begins: release, seed, sizes, and every setting by its real
+//! name.
 //!
 //! Topics, producers and consumers are no part of it: commands make them.
 //! *Invariant:* a setting has the release's real default unless it is named here.

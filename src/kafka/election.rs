@@ -1,9 +1,10 @@
-//! Who leads a partition next: the controller's four elections, and the first one of a new partition.
+//! Who leads a partition next: the controller's four elections, and the first one of a new
+//! partition.
 //!
 //! Not here: when an election is held, and how its outcome is written (the controller does both).
 //!
-//! *Invariant: a new leader is live, and in the ISR unless the election is an unclean one; every new
-//! leader raises the leader epoch by one.*
+//! *Invariant: a new leader is live, and in the ISR unless the election is an unclean one; every
+//! new leader raises the leader epoch by one.*
 
 use super::id::{BrokerId, LeaderEpoch};
 
@@ -20,7 +21,8 @@ pub struct LeaderAndIsr {
     pub recovery: LeaderRecovery,
 }
 
-/// Whether the leader was elected from outside the ISR and has not changed the ISR since (3.2 and later).
+/// Whether the leader was elected from outside the ISR and has not changed the ISR since (3.2 and
+/// later).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LeaderRecovery {
     /// The ordinary case.

@@ -7,7 +7,10 @@
 use std::fmt;
 
 macro_rules! errors {
-    ($($(#[$doc:meta])* $name:ident = $code:literal, $text:literal, $class:literal, $kind:ident;)*) => {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident = $code:literal, $text:literal, $class:literal, $kind:ident;
+    )*) => {
         /// An answer that refuses.
         // Source: org.apache.kafka.common.protocol.Errors (3.9)
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,4 +1,5 @@
-//! The names and numbers that Kafka's parts exchange, one type each so that none stands for another.
+//! The names and numbers that Kafka's parts exchange, one type each so that none stands for
+//! another.
 //!
 //! Not here: names that only one part knows (a member id lives with its group).
 //!

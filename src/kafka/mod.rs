@@ -1,9 +1,10 @@
-//! The Kafka floor: brokers, controller, replication, groups and clients, as processes and pure rules.
+//! The Kafka floor: brokers, controller, replication, groups and clients, as processes and pure
+//! rules.
 //!
 //! What does not live here: ZooKeeper itself (`zk`), and the making of clusters (`cluster`).
 //!
-//! *Invariant: decisions (election, placement, assignment, partitioning) are pure functions in files
-//! of their own; processes only call them.*
+//! *Invariant: decisions (election, placement, assignment, partitioning) are pure functions in
+//! files of their own; processes only call them.*
 
 pub mod admin;
 pub mod assignor;

@@ -130,7 +130,8 @@ impl Partitioner {
     }
 }
 
-/// The Scala producer's partition of a text key, which 0.7 may get wrong: a negative one is refused.
+/// The Scala producer's partition of a text key, which 0.7 may get wrong: a negative one is
+/// refused.
 // Source: kafka.producer.DefaultPartitioner 0.7 (math.abs) and 0.8 (Utils.abs)
 pub fn scala_partition(key: &str, partitions: i32, abs: ScalaAbsolute) -> i32 {
     let hash = java_hash::hash(key);

@@ -1,6 +1,7 @@
 //! Where the replicas of a new topic go, and in which order a broker lists its peers for that.
 //!
-//! Not here: the draw of start and shift (the process draws), and who checks the replication factor.
+//! Not here: the draw of start and shift (the process draws), and who checks the replication
+//! factor.
 //!
 //! *Invariant: the replicas of a partition are on different brokers, and on as many racks as there
 //! are when racks are known.*
@@ -72,7 +73,8 @@ pub fn place(brokers: &[Candidate], deal: Deal) -> Result<Placement, PlacementEr
     }
 }
 
-/// Brokers in the order in which a broker that handles CreateTopics lists them: a Scala hash table's.
+/// Brokers in the order in which a broker that handles CreateTopics lists them: a Scala hash
+/// table's.
 // Source: ZkMetadataCache.getAliveBrokers over scala.collection.mutable.LongMap
 // Real: the table's size follows the snapshots before; here, it starts at 16 slots, because that
 // is what clusters of a few brokers showed.

@@ -1,6 +1,7 @@
 //! A broker's settings, by their real names in snake case, with the defaults of their release.
 //!
-//! Not here: a topic's own settings (see [`TopicConfig`], kept in ZooKeeper), and clients' settings.
+//! Not here: a topic's own settings (see [`TopicConfig`], kept in ZooKeeper), and clients'
+//! settings.
 //!
 //! *Invariant: units are in the types; a setting is never shortened to make a story shorter.*
 

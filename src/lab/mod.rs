@@ -1,7 +1,7 @@
 //! The laboratory: what is saved of a run, and how one moves in it.
 //!
-//! A [`Recording`] is all that is kept: set-up, seed, and commands at their moments. The [`Lab`] plays it,
-//! goes to any moment of it, and forks it into takes when somebody acts in the past.
+//! A [`Recording`] is all that is kept: set-up, seed, and commands at their moments. The [`Lab`]
+//! plays it, goes to any moment of it, and forks it into takes when somebody acts in the past.
 //!
 //! *Invariant:* trace, keyframes and the cluster itself are caches of the recording.
 

@@ -1,7 +1,7 @@
 //! The lab: plays a recording, moves the cursor anywhere in it, and forks it into takes.
 //!
-//! *Invariant:* where the cursor stands and how it came there makes no difference: the cluster and the
-//! trace at a moment are those of a run played straight to it.
+//! *Invariant:* where the cursor stands and how it came there makes no difference: the cluster and
+//! the trace at a moment are those of a run played straight to it.
 
 use super::Recording;
 use super::take::{Keyframe, Take, TakeId};
@@ -99,7 +99,8 @@ impl Lab {
         self.current
     }
 
-    /// Does something at the cursor. In the past this forks the run: the old future stays as a take.
+    /// Does something at the cursor. In the past this forks the run: the old future stays as a
+    /// take.
     pub fn issue(&mut self, command: Command) -> Result<EventId, Refusal> {
         command::check(&command, self.cluster())?;
         if !self.is_live() {

@@ -2,7 +2,8 @@
 //!
 //! Which permission an operation needs, and on which znode, is in `prep` and `reads`.
 //!
-//! *Invariant: the open list (`world:anyone:cdrwa`) has one form, so that equal lists compare equal.*
+//! *Invariant: the open list (`world:anyone:cdrwa`) has one form, so that equal lists compare
+//! equal.*
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,8 +1,9 @@
 //! A set of paths in the order of a Java hash table, which decides in what order the ephemerals of
 //! a session go, and containers are looked at.
 //!
-//! Java's `HashSet` walks its buckets from 0 upwards, and within a bucket follows insertion; growing
-//! splits a bucket but keeps the order within. So the order is a stable sort of the insertions by
+//! Java's `HashSet` walks its buckets from 0 upwards, and within a bucket follows insertion;
+//! growing splits a bucket but keeps the order within. So the order is a stable sort of the
+//! insertions by
 //! `bucket = hash & (buckets - 1)`, where `buckets` depends on the largest count so far.
 //!
 //! Real: a bucket of eight or more becomes a tree; here it stays a list, because the order of a

@@ -1,7 +1,8 @@
 //! Watches: who has asked to be told of which change to which path.
 //!
 //! A server has two such tables, one for data and one for children; `apply` says in which order a
-//! change goes through them. Whether the watcher may read the znode is asked when the event is sent.
+//! change goes through them. Whether the watcher may read the znode is asked when the event is
+//! sent.
 //!
 //! *Invariant: a connection has one mode for each path of a table: the last one armed wins. A
 //! one-shot watch is gone once it has fired, seen or not.*
@@ -67,7 +68,8 @@ impl WatchTable {
         self.by_path.get(path)?.get(&connection).copied()
     }
 
-    /// Removes what the connection has armed on exactly this path; says whether there was something.
+    /// Removes what the connection has armed on exactly this path; says whether there was
+    /// something.
     pub fn remove(&mut self, path: &str, connection: ConnectionId) -> bool {
         let Some(mode) = self.mode(path, connection) else { return false };
         self.forget(path, connection);

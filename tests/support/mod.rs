@@ -1,5 +1,6 @@
 //! What plays recorded files natively: the registry of kinds, and how a file finds its player.
-//! The players themselves lie beside it, one file per floor; printing and exit codes are the runners' work.
+//! The players themselves lie beside it, one file per floor; printing and exit codes are the
+//! runners' work.
 //! *Invariant: a file that no player claims is neither passed nor failed.*
 
 // Each runner and test includes this folder and uses a part of it.

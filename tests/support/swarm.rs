@@ -1,5 +1,5 @@
-//! One seed of the swarm: a random set-up, work and faults, laws after every event; then all is healed
-//! and the cluster must settle. Nothing here prints.
+//! One seed of the swarm: a random set-up, work and faults, laws after every event; then all is
+//! healed and the cluster must settle. Nothing here prints.
 
 use super::FaultCounts;
 

@@ -1,6 +1,7 @@
-//! The repository's commands, `cargo xtask …`: they install what is missing, start things and sum up.
-//! No crate is used here, so that the first command on a new machine begins at once; whatever needs a
-//! crate is an example of the package. *Invariant: the last line of each command stays as it is.*
+//! The repository's commands, `cargo xtask …`: they install what is missing, start things and sum
+//! up. No crate is used here, so that the first command on a new machine begins at once; whatever
+//! needs a crate is an example of the package. *Invariant: the last line of each command stays as
+//! it is.*
 
 mod run;
 mod site;

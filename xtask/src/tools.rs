@@ -1,5 +1,6 @@
-//! The tools that the repository needs, each at one version, in a folder per user and version: shared
-//! between checkouts, untouched by `cargo clean`, never in the way of what other projects use.
+//! The tools that the repository needs, each at one version, in a folder per user and version:
+//! shared between checkouts, untouched by `cargo clean`, never in the way of what other projects
+//! use.
 //! *Invariant: what is there at the right version is used and nothing is installed twice.*
 
 use std::ffi::OsString;

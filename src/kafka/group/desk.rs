@@ -1,7 +1,7 @@
 //! What passes between a group coordinator and the broker that houses it.
 //!
-//! Not here: what is decided. The broker performs wishes, and lets the coordinator know of requests,
-//! timers that ran out and appends that were stored.
+//! Not here: what is decided. The broker performs wishes, and lets the coordinator know of
+//! requests, timers that ran out and appends that were stored.
 //!
 //! *Invariant: wishes are performed in order.*
 
@@ -78,7 +78,8 @@ pub enum Wish {
     /// Disarm a timer.
     Disarm(GroupTimer),
     /// Append records to a partition of `__consumer_offsets` as if produced with acks=all and a
-    /// timeout of `offsets.commit.timeout.ms`, and report the outcome by `GroupCoordinator::stored`.
+    /// timeout of `offsets.commit.timeout.ms`, and report the outcome by
+    /// `GroupCoordinator::stored`.
     Append {
         /// To name in the report.
         id: AppendId,

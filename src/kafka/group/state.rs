@@ -2,7 +2,8 @@
 //!
 //! Not here: answers and timers (the coordinator's other files); this one only counts and compares.
 //!
-//! *Invariant: the state changes only as `GroupState::may_follow` allows, and the leader is a member.*
+//! *Invariant: the state changes only as `GroupState::may_follow` allows, and the leader is a
+//! member.*
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

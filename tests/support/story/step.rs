@@ -232,7 +232,8 @@ fn started_broker(rest: &str) -> Option<(i32, Settings)> {
     Some((number, settings))
 }
 
-/// What stands in the brackets after the names of members, and behind: `group g, topics a,b) with …`.
+/// What stands in the brackets after the names of members, and behind: `group g, topics a,b) with
+/// …`.
 fn consumers(rest: &str) -> Option<Start> {
     let (inside, behind) = rest.split_once(')')?;
     let mut start = Start::default();
