@@ -1,0 +1,276 @@
+//! A broker's card: head, crown, coordinator, and the seats of its strips.
+//!
+//! A broker that is gone is tilted about its foot, hatched and cracked; it is never removed.
+//! *Invariant:* the seats of strips depend on the number of strips only, never on their logs.
+
+use crate::picture::shape::Drawing;
+use crate::picture::stage::{Broker, Crown, Life};
+use crate::text::Phrase;
+
+use super::Light;
+use super::plate::Plate;
+use super::strip::{PITCH, Seat};
+
+/// The height of a card's head.
+const HEAD: i32 = 37;
+
+/// A card's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Card {
+    /// Its upper left corner.
+    pub at: (i32, i32),
+    /// Its width and height.
+    pub size: (i32, i32),
+}
+
+impl Card {
+    /// The point about which a fallen card is tilted.
+    pub fn foot(&self) -> (i32, i32) {
+        (self.at.0 + self.size.0 / 2, self.at.1 + self.size.1)
+    }
+}
+
+/// How far a card is tilted, in tenths of a degree.
+pub fn tilt(broker: &Broker, plate: &Plate) -> i32 {
+    match (broker.life.is_gone(), plate.phone) {
+        (false, _) => 0,
+        (true, false) => 40,
+        (true, true) => 16,
+    }
+}
+
+/// A broker's card without its strips.
+pub fn card(card: &Card, broker: &Broker, light: Light, plate: &Plate) -> Drawing {
+    let mut inner = outline(card, broker, light);
+    let (x, y) = card.at;
+    if plate.phone {
+        inner.over(tall_title(card, broker));
+    } else {
+        inner.over(wide_title(card, broker, plate));
+    }
+    let hidden = broker.replicas.len().saturating_sub(plate.strips);
+    if hidden > 0 {
+        let words = Phrase::key("page.broker.more").with("n", hidden);
+        inner.text((x + 14, y + card.size.1 - 8), words, "t11 i2");
+    }
+    let mut drawing = Drawing::new();
+    match tilt(broker, plate) {
+        0 => drawing.over(inner),
+        tilt => drawing.turned(card.foot(), tilt, inner),
+    }
+    if broker.marked {
+        drawing.over(mark((x + card.size.0 * 3 / 4, y + 9)));
+    }
+    drawing
+}
+
+fn outline(card: &Card, broker: &Broker, light: Light) -> Drawing {
+    let mut drawing = Drawing::new();
+    let (x, y) = card.at;
+    let (w, h) = card.size;
+    if broker.life.is_gone() {
+        drawing.path((x, y), cracked(w, h), "obj dead");
+        drawing.path((x, y), cracked(w, h), "hatchfill");
+        let mut shard = Drawing::new();
+        shard.path((x + w + 3, y - 4), SHARD, "obj dead");
+        drawing.turned((x + w, y + 24), 70, shard);
+    } else {
+        let class = if broker.life == Life::Frozen {
+            "obj frozen"
+        } else {
+            "obj"
+        };
+        drawing.rect((x, y), (w, h), 4, class);
+    }
+    if light == Light::Lit {
+        drawing.rect((x - 5, y - 5), (w + 10, h + 10), 8, "now");
+    }
+    drawing
+}
+
+/// The piece that broke off, from the card's upper right corner.
+const SHARD: &str = "M-26 0h22a4 4 0 0 1 4 4v21l-5 -1.6l-2 -8l-8 -1l-3 -9l-6.5 1.5z";
+
+/// A card's outline with a broken upper right corner.
+fn cracked(w: i32, h: i32) -> String {
+    format!(
+        "M4 0H{}l3 9l8 -2l3 9l8 1l2 8l6 2V{}a4 4 0 0 1 -4 4H4a4 4 0 0 1 -4 -4V4a4 4 0 0 1 4 -4Z",
+        w - 30,
+        h - 4
+    )
+}
+
+/// Name, state and office in a head above the strips.
+fn wide_title(card: &Card, broker: &Broker, plate: &Plate) -> Drawing {
+    let mut drawing = title(card, broker, plate);
+    let (x, y) = card.at;
+    if let Some(crown) = broker.crown {
+        drawing.over(crowned((x + card.size.0, y), crown, plate));
+    } else if let Some(group) = broker.coordinates.first() {
+        drawing.over(coordinator((x + card.size.0, y), group, plate));
+    }
+    if card.size.1 > HEAD {
+        drawing.line((x, y + HEAD), (x + card.size.0, y + HEAD), "hair");
+    }
+    drawing
+}
+
+/// Name, state and office in a column beside the strips.
+fn tall_title(card: &Card, broker: &Broker) -> Drawing {
+    let mut drawing = Drawing::new();
+    let (x, y) = card.at;
+    let gone = if broker.life.is_gone() { " gonet" } else { "" };
+    drawing.text(
+        (x + 12, y + 37),
+        Phrase::raw(broker.id),
+        format!("bid{gone}"),
+    );
+    let second = if broker.life.is_gone() {
+        "t12 gonet"
+    } else {
+        "t12 i2"
+    };
+    drawing.text((x + 12, y + 60), broker.state.clone(), second);
+    drawing.text((x + 12, y + 77), leads(broker), second);
+    if let Some(crown) = broker.crown {
+        let class = if crown.stale { "ln1 nofill" } else { "inkfill" };
+        drawing.path((x + 36, y + 20), POINTS, class);
+        drawing.path((x + 36, y + 20), "M0 14.5h19", "ln15");
+        let epoch = Phrase::key("page.broker.controller").with("n", crown.epoch);
+        drawing.text((x + 12, y + 95), epoch, "t12");
+    } else if let Some(group) = broker.coordinates.first() {
+        let words = Phrase::key("page.broker.coordinates").with("group", group);
+        drawing.text((x + 12, y + 95), words, "t12");
+    }
+    drawing
+}
+
+fn title(card: &Card, broker: &Broker, plate: &Plate) -> Drawing {
+    let mut drawing = Drawing::new();
+    let (x, y) = card.at;
+    let gone = if broker.life.is_gone() { " gonet" } else { "" };
+    drawing.text(
+        (x + 14, y + 28),
+        Phrase::raw(broker.id),
+        format!("bid{gone}"),
+    );
+    let digits = i32::try_from(broker.id.to_string().len()).expect("a short id");
+    let left = x + 20 + 13 * digits;
+    drawing.text(
+        (left, y + 17),
+        Phrase::key("page.kind.broker"),
+        format!("sc{gone}"),
+    );
+    let second = if broker.life.is_gone() {
+        "t11 gonet"
+    } else {
+        "t11 i2"
+    };
+    drawing.text((left, y + 29), status(broker, plate), second);
+    drawing
+}
+
+/// What a broker is about: its life, and what it leads.
+pub fn status(broker: &Broker, plate: &Plate) -> Phrase {
+    if !plate.minor {
+        return broker.state.clone();
+    }
+    let state = broker.state.clone();
+    Phrase::key("page.pair")
+        .with_phrase("a", state)
+        .with_phrase("b", leads(broker))
+}
+
+fn leads(broker: &Broker) -> Phrase {
+    match broker.leads {
+        0 => Phrase::key("page.broker.leads-none"),
+        leads => Phrase::key("page.broker.leads").with("n", leads),
+    }
+}
+
+/// The crown's outline.
+const POINTS: &str = "M0 12v-9.5l5 4.5l4.5 -7l4.5 7l5 -4.5v9.5z";
+
+/// The crown and the controller epoch, at a card's upper right corner.
+fn crowned((right, y): (i32, i32), crown: Crown, plate: &Plate) -> Drawing {
+    let mut drawing = Drawing::new();
+    let class = if crown.stale { "ln1 nofill" } else { "inkfill" };
+    drawing.path((right - 33, y + 6), POINTS, class);
+    drawing.path((right - 33, y + 6), "M0 14.5h19", "ln15");
+    if plate.minor {
+        drawing.ended(
+            (right - 40, y + 17),
+            Phrase::key("page.kind.controller"),
+            "sc",
+        );
+    }
+    let epoch = Phrase::key("page.epoch").with("n", crown.epoch);
+    drawing.ended((right - 40, y + 29), epoch, "t11");
+    drawing
+}
+
+/// The coordinator's sign: three members around a point.
+fn coordinator((right, y): (i32, i32), group: &str, plate: &Plate) -> Drawing {
+    let mut drawing = Drawing::new();
+    let (x, y) = (right - 21, y + 15);
+    drawing.circle((x, y), 70, "ln1 nofill");
+    drawing.circle((x, y), 20, "inkfill");
+    for at in [(x, y - 7), (x + 6, y + 4), (x - 6, y + 4)] {
+        drawing.circle(at, 22, "inkfill");
+    }
+    if plate.minor {
+        drawing.ended(
+            (right - 34, y + 2),
+            Phrase::key("page.kind.coordinator"),
+            "sc",
+        );
+    }
+    let of = Phrase::key("page.broker.of").with("group", group);
+    drawing.ended((right - 34, y + 14), of, "t11");
+    drawing
+}
+
+/// The diamond of what a person did.
+pub fn mark((x, y): (i32, i32)) -> Drawing {
+    let mut drawing = Drawing::new();
+    drawing.path((x, y), "M0 -8l8 8l-8 8l-8 -8z", "userd");
+    drawing.centred((x, y + 3), Phrase::key("page.you.initial"), "userdt");
+    drawing
+}
+
+/// The seats of a card's strips: airy for three, close for more.
+pub fn seats(card: &Card, broker: &Broker, plate: &Plate) -> Vec<Seat> {
+    let count = broker.replicas.len().min(plate.strips);
+    let number = i32::try_from(count).expect("few strips fit");
+    let gone = broker.life.is_gone();
+    if plate.phone {
+        let (x, y) = (card.at.0 + 126, card.at.1 + 22);
+        let cells = ((card.size.0 - 126 - 76 - 36) / PITCH).clamp(0, 13);
+        let seat = |row: i32| Seat {
+            at: (x, y + row * 32),
+            label: 76,
+            cells,
+            airy: true,
+            gone,
+        };
+        return (0..number).map(seat).collect();
+    }
+    let room = card.size.1 - HEAD - 18;
+    let pitch = if number <= 3 {
+        31
+    } else {
+        (room / number).max(13)
+    };
+    let airy = pitch >= 28;
+    let first = card.at.1 + HEAD + if airy { 20 } else { 8 };
+    let label = if card.size.0 < 200 { 62 } else { 76 };
+    let cells = ((card.size.0 - 14 - label - 29) / PITCH).clamp(0, 13);
+    let seat = |row: i32| Seat {
+        at: (card.at.0 + 14, first + row * pitch),
+        label,
+        cells,
+        airy,
+        gone,
+    };
+    (0..number).map(seat).collect()
+}

@@ -1,0 +1,293 @@
+//! The clients: a producer with its window, a group with its seats and its matrix.
+//!
+//! *Invariant:* a partition's column is at the same place for every member of a group.
+
+use crate::picture::shape::Drawing;
+use crate::picture::stage::{Cell, Group, Life, Member, Producer, Slot};
+use crate::text::Phrase;
+
+use super::Light;
+use super::plate::Plate;
+
+/// Where a client stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Its upper left corner.
+    pub at: (i32, i32),
+    /// Its width and height.
+    pub size: (i32, i32),
+}
+
+/// A producer: the tail of an arrow, and its slots in flight.
+pub fn producer(frame: &Frame, producer: &Producer, light: Light, plate: &Plate) -> Drawing {
+    let mut drawing = Drawing::new();
+    let (x, y) = frame.at;
+    let h = frame.size.1;
+    let body = producer_body(frame, plate);
+    let class = match producer.life {
+        Life::Running => "obj",
+        Life::Frozen => "obj frozen",
+        _ => "obj dead",
+    };
+    let (half, tip) = (h / 2, 13);
+    let d = format!(
+        "M0 0H{}l{tip} {half}l-{tip} {}H0l11 -{}z",
+        body - tip,
+        h - half,
+        h - half
+    );
+    drawing.path((x, y), d.clone(), class);
+    if producer.life.is_gone() {
+        drawing.path((x, y), d, "hatchfill");
+    }
+    if light == Light::Lit {
+        drawing.rect((x - 5, y - 5), (body + 10, h + 10), 6, "now");
+    }
+    drawing.over(producer_words(frame, producer, plate));
+    drawing
+}
+
+/// How wide a producer's own shape is: large and tall plates have the window inside it.
+fn producer_body(frame: &Frame, plate: &Plate) -> i32 {
+    match (plate.phone, plate.minor) {
+        (true, _) => frame.size.0,
+        (false, true) => 185,
+        (false, false) => 245,
+    }
+}
+
+fn producer_words(frame: &Frame, producer: &Producer, plate: &Plate) -> Drawing {
+    let mut drawing = Drawing::new();
+    let (x, y) = frame.at;
+    let middle = y + frame.size.1 / 2;
+    drawing.text((x + 24, middle + 8), Phrase::raw(&producer.name), "client");
+    let left = x + 58;
+    let acks = Phrase::raw(format!("acks={}", producer.acks));
+    if frame.size.1 < 50 {
+        drawing.text((left, middle + 4), acks, "t11 i2");
+    } else {
+        drawing.text((left, y + 18), Phrase::key("page.kind.producer"), "sc");
+        drawing.text((left, y + 32), acks, "t11 i2");
+        drawing.text((left, y + 46), in_flight(producer), "t11 i2");
+    }
+    let within = plate.phone || !plate.minor;
+    let window = (x + if within { 136 } else { 202 }, middle - 8);
+    if plate.minor && frame.size.1 >= 50 {
+        drawing.text(
+            (window.0, y + 14),
+            Phrase::key("page.producer.window"),
+            "sc",
+        );
+        drawing.text((window.0, y + 54), producer.note.clone(), "t11 i2");
+    }
+    for (slot, column) in producer.window.iter().zip(0..) {
+        drawing.over(slot_cell((window.0 + column * 18, window.1), *slot));
+    }
+    drawing
+}
+
+/// How many of a producer's slots are taken.
+pub fn in_flight(producer: &Producer) -> Phrase {
+    let taken = producer
+        .window
+        .iter()
+        .filter(|slot| **slot != Slot::Free)
+        .count();
+    Phrase::key("page.producer.in-flight")
+        .with("n", taken)
+        .with("of", producer.window.len())
+}
+
+fn slot_cell(at: (i32, i32), slot: Slot) -> Drawing {
+    let mut drawing = Drawing::new();
+    let class = match slot {
+        Slot::Free => "cell",
+        Slot::Flying => "cell on",
+        Slot::Again(_) => "cell stall",
+    };
+    drawing.rect(at, (15, 15), 2, class);
+    if let Slot::Again(times) = slot {
+        drawing.centred((at.0 + 7, at.1 + 12), Phrase::raw(times), "t10 gonet");
+    }
+    drawing
+}
+
+/// A group's frame: name, state and generation, then who owns what.
+pub fn group(frame: &Frame, group: &Group, light: Light, plate: &Plate) -> Drawing {
+    let mut drawing = Drawing::new();
+    let (x, y) = frame.at;
+    let (w, h) = frame.size;
+    drawing.rect((x, y), (w, h), 4, "obj");
+    if light == Light::Lit {
+        drawing.rect((x - 5, y - 5), (w + 10, h + 10), 8, "now");
+    }
+    let middle = y + h / 2;
+    drawing.text((x + 16, middle + 8), Phrase::raw(&group.name), "client");
+    if h < 50 {
+        drawing.text((x + 52, middle + 4), Phrase::raw(&group.state), "t11 b");
+    } else {
+        drawing.text((x + 50, y + 18), Phrase::key("page.kind.group"), "sc");
+        drawing.text((x + 50, y + 32), Phrase::raw(&group.state), "t11 b");
+        let generation = Phrase::key("page.group.generation").with("n", group.generation);
+        drawing.text((x + 50, y + 46), generation, "t11 i2");
+        drawing.line(
+            (x + plate.group_head, y),
+            (x + plate.group_head, y + h),
+            "hair",
+        );
+    }
+    drawing.over(matrix(frame, group, plate));
+    drawing
+}
+
+/// How the members of a group stand in its frame.
+struct Matrix {
+    left: i32,
+    top: i32,
+    across: i32,
+    pitch: i32,
+    rows: i32,
+    cell: (i32, i32),
+    step: i32,
+}
+
+impl Matrix {
+    fn of(frame: &Frame, group: &Group, plate: &Plate) -> Matrix {
+        let members = i32::try_from(group.members.len())
+            .expect("few members are drawn")
+            .max(1);
+        let low = frame.size.1 < 50;
+        let most = if low { 1 } else { 3 };
+        let columns = (members + most - 1) / most;
+        let rows = (members + columns - 1) / columns;
+        let room = frame.size.0 - plate.group_head - 8;
+        let across = room / columns;
+        let partitions = i32::try_from(group.partitions.len())
+            .expect("few partitions")
+            .max(1);
+        let rest = if columns == 1 && !low { 114 } else { 56 };
+        let step = ((across - rest) / partitions).clamp(8, 36);
+        let (pitch, height) = if rows > 2 { (13, 11) } else { (20, 16) };
+        let cell = (step - if step > 20 { 6 } else { 2 }, height);
+        let top = if low {
+            frame.at.1 + 10
+        } else {
+            frame.at.1 + 18
+        };
+        let left = frame.at.0 + plate.group_head + 8;
+        Matrix {
+            left,
+            top,
+            across,
+            pitch,
+            rows,
+            cell,
+            step,
+        }
+    }
+
+    /// Whether there is no room for the members' seats.
+    fn is_tight(&self) -> bool {
+        self.rows > 2 || self.across < 150
+    }
+
+    /// Where the cells begin, after a member's name.
+    fn indent(&self) -> i32 {
+        if self.is_tight() { 32 } else { 54 }
+    }
+
+    /// Where a member's line begins: its seat.
+    fn seat(&self, number: i32) -> (i32, i32) {
+        let (column, row) = (number / self.rows, number % self.rows);
+        (
+            self.left + column * self.across,
+            self.top + row * self.pitch,
+        )
+    }
+}
+
+fn matrix(frame: &Frame, group: &Group, plate: &Plate) -> Drawing {
+    let mut drawing = Drawing::new();
+    if group.members.is_empty() {
+        let at = (
+            frame.at.0 + plate.group_head + 16,
+            frame.at.1 + frame.size.1 / 2 + 4,
+        );
+        drawing.text(at, Phrase::key("page.group.nobody"), "t11 it i2");
+        return drawing;
+    }
+    let matrix = Matrix::of(frame, group, plate);
+    let columns = matrix.left + matrix.indent();
+    if frame.size.1 >= 50 {
+        for (partition, column) in group.partitions.iter().zip(0..) {
+            let x = columns + column * matrix.step + matrix.cell.0 / 2;
+            drawing.centred((x, matrix.top - 5), Phrase::raw(partition), "t10 i3");
+        }
+        let topic = Phrase::raw(&group.topic);
+        drawing.ended((columns - 6, matrix.top - 5), topic, "t10 i3");
+    }
+    for (member, number) in group.members.iter().zip(0..) {
+        drawing.over(member_line(&matrix, number, member, group));
+    }
+    drawing
+}
+
+fn member_line(matrix: &Matrix, number: i32, member: &Member, group: &Group) -> Drawing {
+    let mut drawing = Drawing::new();
+    let (x, y) = matrix.seat(number);
+    let base = y + matrix.cell.1 - 3;
+    let gone = if member.life.is_gone() { " gonet" } else { "" };
+    let tight = matrix.is_tight();
+    if !tight {
+        drawing.path((x + 4, y), "M4 15v-8a6 6 0 0 1 12 0v8M0 11h20", "ln1");
+    }
+    let name = x + if tight { 12 } else { 30 };
+    drawing.text(
+        (name, base),
+        Phrase::raw(&member.name),
+        format!("t12 b{gone}"),
+    );
+    for ((cell, partition), column) in member.cells.iter().zip(&group.partitions).zip(0..) {
+        let at = (x + matrix.indent() + column * matrix.step, y);
+        drawing.over(owned(matrix, at, *cell, *partition));
+    }
+    if matrix.across > 250 {
+        let after = x
+            + matrix.indent()
+            + matrix.step * i32::try_from(group.partitions.len()).unwrap_or(0)
+            + 10;
+        drawing.text(
+            (after, base),
+            Phrase::key("page.group.lag").with("n", member.lag),
+            "t11 b",
+        );
+    }
+    drawing
+}
+
+fn owned(matrix: &Matrix, (x, y): (i32, i32), cell: Cell, partition: i32) -> Drawing {
+    let mut drawing = Drawing::new();
+    let class = match cell {
+        Cell::Empty => "cell",
+        Cell::Owns => "cell on",
+        Cell::Waits | Cell::Revoked => "cell stall",
+    };
+    drawing.rect((x, y), matrix.cell, 2, class);
+    let middle = x + matrix.cell.0 / 2;
+    match cell {
+        Cell::Owns if matrix.cell.0 >= 16 && matrix.cell.1 >= 16 => {
+            drawing.path((middle - 4, y + 8), "M0 0l3 3l6 -6", "tick");
+        }
+        Cell::Owns if matrix.cell.0 >= 16 => {
+            let base = y + matrix.cell.1 - 2;
+            drawing.centred((middle, base), Phrase::raw(partition), "t10 b inv");
+        }
+        Cell::Waits if matrix.cell.0 >= 28 => {
+            let base = y + matrix.cell.1 - 4;
+            drawing.centred((middle, base), Phrase::key("page.group.waits"), "t10 gonet");
+        }
+        Cell::Revoked => drawing.rect((x, y), matrix.cell, 2, "hatchfill"),
+        _ => {}
+    }
+    drawing
+}

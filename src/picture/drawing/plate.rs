@@ -1,0 +1,537 @@
+//! Where things stand: the wide plate, the large one of the projector, the tall one of a phone.
+//!
+//! ZooKeeper stands above, Kafka below: registration goes up, notification comes down.
+//! *Invariant:* a place depends on the plate and on how many things there are, on nothing else.
+
+use crate::picture::shape::Drawing;
+use crate::picture::stage::{Broker, Server, Session, StagePicture};
+use crate::picture::target::Target;
+use crate::text::Phrase;
+
+use super::broker::{self, Card};
+use super::client::{self, Frame};
+use super::{Light, Part, server, session, strip};
+
+/// A plate: its size and the seats on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plate {
+    /// Width and height of the drawing.
+    pub size: (i32, i32),
+    /// Whether words that matter less are there.
+    pub minor: bool,
+    /// Whether a server's words stand beside it.
+    pub server_words: bool,
+    /// Whether this is the tall plate.
+    pub phone: bool,
+    /// The radius of a session's ring.
+    pub ring: i32,
+    /// How many strips a card shows.
+    pub strips: usize,
+    /// Where the matrix begins in a group's frame.
+    pub group_head: i32,
+    margin: i32,
+    ensemble: i32,
+    belt: (i32, i32),
+    servers: (i32, i32),
+    sessions: i32,
+    brokers: i32,
+    card: (i32, i32),
+    wires: (i32, i32),
+    clients: i32,
+    client_height: i32,
+}
+
+impl Plate {
+    /// The plate of a wide screen; a wider screen widens it.
+    pub fn wide(width: i32) -> Plate {
+        let more = (width - 832).max(0);
+        Plate {
+            size: (832 + more, 440),
+            minor: true,
+            server_words: true,
+            phone: false,
+            ring: 16,
+            strips: 6,
+            group_head: 148,
+            margin: 36,
+            ensemble: 48,
+            belt: (150, 690 + more),
+            servers: (186, 610 + more),
+            sessions: 136,
+            brokers: 164,
+            card: (236 + more / 4, 148),
+            wires: (327, 342),
+            clients: 368,
+            client_height: 58,
+        }
+    }
+
+    /// The plate of the projector: fewer words, larger.
+    pub fn large() -> Plate {
+        Plate {
+            size: (832, 386),
+            minor: false,
+            server_words: true,
+            phone: false,
+            ring: 18,
+            strips: 3,
+            group_head: 110,
+            margin: 14,
+            ensemble: 46,
+            belt: (146, 704),
+            servers: (186, 610),
+            sessions: 126,
+            brokers: 158,
+            card: (248, 150),
+            wires: (318, 328),
+            clients: 342,
+            client_height: 38,
+        }
+    }
+
+    /// The plate of a phone, as tall as its brokers need.
+    pub fn phone(width: i32, brokers: i32, clients: i32) -> Plate {
+        let rows = 86 + brokers * 124;
+        Plate {
+            size: (width, rows + clients * 48 + 8),
+            minor: true,
+            server_words: false,
+            phone: true,
+            ring: 16,
+            strips: 3,
+            group_head: 100,
+            margin: 16,
+            ensemble: 46,
+            belt: (38, width - 38),
+            servers: (58, width - 92),
+            sessions: 30,
+            brokers: 86,
+            card: (width - 32, 112),
+            wires: (0, 0),
+            clients: rows,
+            client_height: 40,
+        }
+    }
+
+    /// The centre of a server.
+    pub fn server_at(&self, number: usize, of: usize) -> (i32, i32) {
+        (spread(self.servers, number, of), self.ensemble)
+    }
+
+    /// The card of a broker.
+    pub fn card_at(&self, number: usize, of: usize) -> Card {
+        if self.phone {
+            let row = i32::try_from(number).expect("few brokers are drawn");
+            return Card {
+                at: (self.margin, self.brokers + row * 124),
+                size: self.card,
+            };
+        }
+        let count = i32::try_from(of.max(1)).expect("few brokers are drawn");
+        let room = self.size.0 - 2 * self.margin;
+        let gap = if count > 5 { 10 } else { 26 };
+        let width = ((room - gap * (count - 1)) / count).min(self.card.0);
+        let ends = (
+            self.margin + width / 2,
+            self.size.0 - self.margin - width / 2,
+        );
+        let centre = spread(ends, number, of);
+        Card {
+            at: (centre - width / 2, self.brokers),
+            size: (width, self.card.1),
+        }
+    }
+
+    /// The centre of the ring above (or in) a broker's card.
+    pub fn ring_at(&self, card: &Card) -> (i32, i32) {
+        if self.phone {
+            return (card.at.0 + 90, card.at.1 + 30);
+        }
+        (card.at.0 + card.size.0 / 2, self.sessions)
+    }
+
+    /// The frames of the clients: producers to the left, groups to the right.
+    fn frames(&self, producers: usize, groups: usize) -> (Vec<Frame>, Vec<Frame>) {
+        let left = self.margin;
+        if self.phone {
+            let width = self.size.0 - 2 * self.margin;
+            let row = |n: usize| self.clients + i32::try_from(n).expect("few clients") * 48;
+            let frame = |n: usize| Frame {
+                at: (left, row(n)),
+                size: (width, 40),
+            };
+            let all: Vec<Frame> = (0..producers + groups).map(frame).collect();
+            return (all[..producers].to_vec(), all[producers..].to_vec());
+        }
+        let split = if self.minor { 360 } else { 292 };
+        let right = self.size.0 - self.margin - split;
+        (
+            self.column(left, 300, producers),
+            self.column(split, right, groups),
+        )
+    }
+
+    /// Clients of one kind share the height of their seat.
+    fn column(&self, x: i32, width: i32, count: usize) -> Vec<Frame> {
+        let number = i32::try_from(count.max(1)).expect("few clients are drawn");
+        let pitch = (self.client_height + 6) / number;
+        let frame = |row: i32| Frame {
+            at: (x, self.clients + row * pitch),
+            size: (width, pitch - 6),
+        };
+        (0..i32::try_from(count).expect("few clients"))
+            .map(frame)
+            .collect()
+    }
+}
+
+/// The place of one of several between two ends.
+fn spread((first, last): (i32, i32), number: usize, of: usize) -> i32 {
+    if of < 2 {
+        return (first + last) / 2;
+    }
+    let step = |n: usize| i32::try_from(n).expect("few things stand side by side");
+    first + (last - first) * step(number) / step(of - 1)
+}
+
+/// What stands behind everything: belt, threads, wires, and the words beside them.
+pub fn backdrop(picture: &StagePicture, selected: Option<&Target>, plate: &Plate) -> Drawing {
+    let mut drawing = ensemble_words(picture, plate);
+    let radius = if plate.phone { 22 } else { 36 };
+    drawing.over(server::belt(
+        plate.belt,
+        plate.ensemble,
+        radius,
+        &picture.ensemble,
+    ));
+    if !plate.phone {
+        drawing.over(wires(picture, plate));
+        drawing.over(threads(picture, selected, plate));
+    }
+    drawing
+}
+
+fn ensemble_words(picture: &StagePicture, plate: &Plate) -> Drawing {
+    let mut drawing = Drawing::new();
+    let ensemble = &picture.ensemble;
+    let epoch = Phrase::key("page.epoch").with("n", ensemble.epoch);
+    let quorum = Phrase::key("page.quorum")
+        .with("n", ensemble.together)
+        .with("of", ensemble.voters);
+    let (left, right, y) = (plate.margin, plate.size.0 - plate.margin, plate.ensemble);
+    if plate.phone {
+        drawing.text((left, 15), Phrase::key("page.kind.ensemble"), "sc");
+        let words = Phrase::key("page.ensemble").with_phrase("epoch", epoch);
+        drawing.ended((right, 15), words.with_phrase("quorum", quorum), "t11 i2");
+        return drawing;
+    }
+    drawing.text((left, y - 3), Phrase::key("page.kind.ensemble"), "sc");
+    drawing.text((left, y + 12), epoch, "t12");
+    let beside = plate.belt.1 + 36 + 16;
+    drawing.text((beside, y - 3), Phrase::key("page.kind.quorum"), "sc");
+    drawing.text((beside, y + 12), quorum, "t12");
+    drawing
+}
+
+fn threads(picture: &StagePicture, selected: Option<&Target>, plate: &Plate) -> Drawing {
+    let mut drawing = Drawing::new();
+    for (broker, number) in picture.brokers.iter().zip(0..) {
+        let Some(session) = session_of(picture, broker) else {
+            continue;
+        };
+        let Some(from) = foot(picture, session, plate) else {
+            continue;
+        };
+        let card = plate.card_at(number, picture.brokers.len());
+        let light = Light::of(&Target::Session(session.owner.clone()), selected);
+        drawing.over(session::thread(
+            from,
+            plate.ring_at(&card),
+            session,
+            light,
+            plate,
+        ));
+    }
+    drawing
+}
+
+fn session_of<'a>(picture: &'a StagePicture, broker: &Broker) -> Option<&'a Session> {
+    picture
+        .sessions
+        .iter()
+        .find(|session| session.owner == broker.name)
+}
+
+/// The foot of the server to which a session is attached.
+fn foot(picture: &StagePicture, session: &Session, plate: &Plate) -> Option<(i32, i32)> {
+    let is_its = |server: &Server| Some(&server.name) == session.server.as_ref();
+    let number = picture.servers.iter().position(is_its)?;
+    let (x, y) = plate.server_at(number, picture.servers.len());
+    Some((x, y + 26))
+}
+
+/// Two buses: brokers with each other, and clients with brokers.
+fn wires(picture: &StagePicture, plate: &Plate) -> Drawing {
+    let mut drawing = Drawing::new();
+    let feet = feet(picture, plate);
+    let between: Vec<i32> = feet.iter().map(|(x, _)| x + 60).collect();
+    drawing.over(bus(
+        plate.wires.0,
+        &between,
+        plate.brokers + plate.card.1,
+        &[],
+        0,
+    ));
+    let down: Vec<i32> = feet.iter().map(|(x, _)| x - 68).collect();
+    let up = client_tops(picture, plate);
+    drawing.over(bus(
+        plate.wires.1,
+        &down,
+        plate.brokers + plate.card.1,
+        &up,
+        plate.clients,
+    ));
+    drawing
+}
+
+fn feet(picture: &StagePicture, plate: &Plate) -> Vec<(i32, i32)> {
+    let of = picture.brokers.len();
+    (0..of)
+        .map(|number| plate.card_at(number, of).foot())
+        .collect()
+}
+
+fn client_tops(picture: &StagePicture, plate: &Plate) -> Vec<i32> {
+    let (producers, groups) = plate.frames(picture.producers.len(), picture.groups.len());
+    let tops = producers.iter().take(1).map(|frame| frame.at.0 + 86);
+    tops.chain(
+        groups
+            .iter()
+            .take(1)
+            .map(|frame| frame.at.0 + frame.size.0 / 2),
+    )
+    .collect()
+}
+
+/// A line with taps up to the things above and down to those below; its ends are round.
+fn bus(y: i32, above: &[i32], top: i32, below: &[i32], bottom: i32) -> Drawing {
+    let mut drawing = Drawing::new();
+    let all = above.iter().chain(below);
+    let (Some(first), Some(last)) = (all.clone().min(), all.max()) else {
+        return drawing;
+    };
+    if first == last {
+        return drawing;
+    }
+    drawing.line((first + 6, y), (last - 6, y), "wire");
+    for (taps, end, up) in [(above, top, true), (below, bottom, false)] {
+        for x in taps {
+            drawing.over(tap((*x, y), end, up, (*first, *last)));
+        }
+    }
+    drawing
+}
+
+fn tap((x, y): (i32, i32), end: i32, up: bool, (first, last): (i32, i32)) -> Drawing {
+    let mut drawing = Drawing::new();
+    let near = if up { -6 } else { 6 };
+    let start = if x == first {
+        format!("M6 0a6 6 0 0 {} -6 {near}", i32::from(up))
+    } else if x == last {
+        format!("M-6 0a6 6 0 0 {} 6 {near}", i32::from(!up))
+    } else {
+        "M0 0".to_string()
+    };
+    drawing.path((x, y), format!("{start}V{}", end - y), "wire");
+    drawing
+}
+
+/// Everything on the stage that can be pointed at, in the order of reading.
+pub fn parts(picture: &StagePicture, selected: Option<&Target>, plate: &Plate) -> Vec<Part> {
+    let mut parts = Vec::new();
+    for (server, number) in picture.servers.iter().zip(0..) {
+        parts.push(server_part(
+            server,
+            plate.server_at(number, picture.servers.len()),
+            selected,
+            plate,
+        ));
+    }
+    for (broker, number) in picture.brokers.iter().zip(0..) {
+        let card = plate.card_at(number, picture.brokers.len());
+        if let Some(session) = session_of(picture, broker).filter(|_| !plate.phone) {
+            parts.push(session_part(session, &card, selected, plate));
+        }
+        parts.push(broker_part(broker, &card, selected, plate));
+        if let Some(session) = session_of(picture, broker).filter(|_| plate.phone) {
+            parts.push(session_part(session, &card, selected, plate));
+        }
+        parts.extend(strip_parts(broker, &card, plate));
+    }
+    parts.extend(client_parts(picture, selected, plate));
+    parts
+}
+
+fn server_part(server: &Server, at: (i32, i32), selected: Option<&Target>, plate: &Plate) -> Part {
+    let target = Target::Process(server.name.clone());
+    let light = Light::of(&target, selected);
+    let label = Phrase::key("page.label.server")
+        .with("name", &server.name)
+        .with_phrase("role", server::standing(server))
+        .with("last", &server.last);
+    let drawing = if plate.phone {
+        small_server(at, server, light)
+    } else {
+        server::server(at, server, light, plate)
+    };
+    Part {
+        key: target.to_string(),
+        target,
+        label,
+        drawing,
+    }
+}
+
+/// A server of the tall plate: a small square and its name.
+fn small_server((x, y): (i32, i32), server: &Server, light: Light) -> Drawing {
+    let mut drawing = Drawing::new();
+    let gone = server.life.is_gone();
+    drawing.rect(
+        (x - 16, y - 16),
+        (32, 32),
+        7,
+        if gone { "obj dead" } else { "obj" },
+    );
+    if gone {
+        drawing.rect((x - 16, y - 16), (32, 32), 7, "hatchfill");
+    }
+    let letter = server::letter(server.role);
+    if letter == "L" && !gone {
+        drawing.rect((x - 12, y - 12), (24, 24), 4, "ln1 nofill");
+    }
+    drawing.centred((x, y + 6), Phrase::raw(letter), "letter");
+    drawing.text((x + 22, y + 4), Phrase::raw(&server.name), "t12");
+    if light == Light::Lit {
+        drawing.rect((x - 20, y - 20), (40, 40), 10, "now");
+    }
+    drawing
+}
+
+fn session_part(session: &Session, card: &Card, selected: Option<&Target>, plate: &Plate) -> Part {
+    let target = Target::Session(session.owner.clone());
+    let light = Light::of(&target, selected);
+    let label = Phrase::key("page.label.session")
+        .with_phrase("session", session.called.clone())
+        .with_phrase("left", super::seconds(session.left))
+        .with_phrase("timeout", super::seconds(session.timeout))
+        .with("server", session.server.clone().unwrap_or_default());
+    let at = plate.ring_at(card);
+    let drawing = if plate.phone {
+        session::ring(at, plate.ring, session, light)
+    } else {
+        session::session(at, card.at.1, session, light, plate)
+    };
+    Part {
+        key: target.to_string(),
+        target,
+        label,
+        drawing,
+    }
+}
+
+fn broker_part(broker: &Broker, card: &Card, selected: Option<&Target>, plate: &Plate) -> Part {
+    let target = Target::Process(broker.name.clone());
+    let light = Light::of(&target, selected);
+    let crowned = match broker.crown {
+        Some(crown) => Phrase::key("page.label.crown").with("n", crown.epoch),
+        None => Phrase::nothing(),
+    };
+    let label = Phrase::key("page.label.broker")
+        .with("id", broker.id)
+        .with_phrase("state", broker.state.clone())
+        .with("leads", broker.leads)
+        .with_phrase("crown", crowned);
+    let drawing = broker::card(card, broker, light, plate);
+    Part {
+        key: target.to_string(),
+        target,
+        label,
+        drawing,
+    }
+}
+
+fn strip_parts(broker: &Broker, card: &Card, plate: &Plate) -> Vec<Part> {
+    let seats = broker::seats(card, broker, plate);
+    let with_seat = broker.replicas.iter().zip(seats);
+    with_seat
+        .map(|(replica, seat)| {
+            let inner = strip::strip(&seat, replica);
+            let mut drawing = Drawing::new();
+            match broker::tilt(broker, plate) {
+                0 => drawing = inner,
+                tilt => drawing.turned(card.foot(), tilt, inner),
+            }
+            Part {
+                key: format!("{}@{}", replica.partition, broker.name),
+                target: Target::Partition(replica.partition.clone()),
+                label: strip_label(broker, replica),
+                drawing,
+            }
+        })
+        .collect()
+}
+
+fn strip_label(broker: &Broker, replica: &crate::picture::stage::Replica) -> Phrase {
+    use crate::picture::stage::Stand;
+    let stand = match replica.stand {
+        Stand::Leading { .. } => "page.stand.leading",
+        Stand::Following => "page.stand.following",
+        Stand::Out => "page.stand.out",
+    };
+    Phrase::key("page.label.replica")
+        .with("partition", &replica.partition)
+        .with("id", broker.id)
+        .with_phrase("stand", Phrase::key(stand))
+        .with("end", replica.end)
+        .with("hw", replica.high_watermark)
+}
+
+fn client_parts(picture: &StagePicture, selected: Option<&Target>, plate: &Plate) -> Vec<Part> {
+    let (left, right) = plate.frames(picture.producers.len(), picture.groups.len());
+    let producers = picture
+        .producers
+        .iter()
+        .zip(&left)
+        .map(|(producer, frame)| {
+            let target = Target::Process(producer.name.clone());
+            let light = Light::of(&target, selected);
+            let label = Phrase::key("page.label.producer")
+                .with("name", &producer.name)
+                .with("acks", &producer.acks)
+                .with_phrase("flight", client::in_flight(producer));
+            let drawing = client::producer(frame, producer, light, plate);
+            Part {
+                key: target.to_string(),
+                target,
+                label,
+                drawing,
+            }
+        });
+    let groups = picture.groups.iter().zip(&right).map(|(group, frame)| {
+        let target = Target::Group(group.name.clone());
+        let light = Light::of(&target, selected);
+        let label = Phrase::key("page.label.group")
+            .with("name", &group.name)
+            .with("state", &group.state)
+            .with("n", group.generation)
+            .with("members", group.members.len());
+        let drawing = client::group(frame, group, light, plate);
+        Part {
+            key: target.to_string(),
+            target,
+            label,
+            drawing,
+        }
+    });
+    producers.chain(groups).collect()
+}

@@ -1,0 +1,149 @@
+//! A session: its ring, and the thread that hangs between its server and its owner.
+//!
+//! *Invariant:* the ring's figure and its arc say the same time.
+
+use crate::picture::shape::{Drawing, tenths};
+use crate::picture::stage::{Session, Thread};
+use crate::text::Phrase;
+
+use super::plate::Plate;
+use super::{Light, plain_seconds, seconds};
+
+/// A session's ring at its seat, with the line down to its owner and its words.
+pub fn session(
+    at: (i32, i32),
+    below: i32,
+    session: &Session,
+    light: Light,
+    plate: &Plate,
+) -> Drawing {
+    let mut drawing = Drawing::new();
+    let radius = plate.ring;
+    if session.thread == Thread::Snapped {
+        drawing.over(snapped(at, radius));
+        return drawing;
+    }
+    let stem = if light == Light::Lit { "now" } else { "ln1" };
+    drawing.line((at.0, at.1 + radius), (at.0, below), stem);
+    drawing.over(ring(at, radius, session, light));
+    if light == Light::Lit {
+        drawing.circle(at, radius * 10 + 65, "now");
+    }
+    drawing.over(words(at, session, light, plate));
+    drawing
+}
+
+/// The ring alone: track, rest, the notch where the last third begins, the seconds.
+pub fn ring(at: (i32, i32), radius: i32, session: &Session, light: Light) -> Drawing {
+    let mut drawing = Drawing::new();
+    drawing.circle(at, radius * 10, "ringtrack");
+    if session.thread == Thread::Held {
+        drawing.circle(at, radius * 10, "ring held");
+        return drawing;
+    }
+    let waning = session.rest() < 333;
+    let class = match light {
+        Light::Lit => "ring sel",
+        Light::Plain if waning => "ring wane",
+        Light::Plain => "ring",
+    };
+    drawing.ring(at, radius, session.rest(), class);
+    drawing.path(at, notch(radius), "ln1");
+    let label = if light == Light::Lit {
+        "ringt rub"
+    } else {
+        "ringt"
+    };
+    drawing.centred(
+        (at.0, at.1 + 4),
+        Phrase::raw(plain_seconds(session.left)),
+        label,
+    );
+    drawing
+}
+
+/// The notch at eight o'clock: -sin 60° and cos 60° in thousandths.
+fn notch(radius: i32) -> String {
+    let point = |thousandths: i32| {
+        let (x, y) = (thousandths * 866 / 100_000, thousandths * 500 / 100_000);
+        format!("-{} {}", tenths(x), tenths(y))
+    };
+    format!(
+        "M{}L{}",
+        point(radius * 1000 - 3250),
+        point(radius * 1000 + 3250)
+    )
+}
+
+fn words((x, y): (i32, i32), session: &Session, light: Light, plate: &Plate) -> Drawing {
+    let mut drawing = Drawing::new();
+    let left = x + plate.ring + 9;
+    if session.thread == Thread::Held {
+        let held = Phrase::key("page.session.held").with_phrase("session", session.called.clone());
+        drawing.text((left, y + 4), held, "t11 i2");
+    } else if light == Light::Lit {
+        let words = Phrase::key("page.session.left")
+            .with_phrase("left", seconds(session.left))
+            .with_phrase("timeout", seconds(session.timeout));
+        drawing.text((left + 7, y - 3), words, "t13 b rub");
+        drawing.text((left + 7, y + 12), heard(session), "t11 i2");
+    } else {
+        drawing.text((left, y + 4), session.called.clone(), "t11 i2");
+    }
+    drawing
+}
+
+/// When the session was last heard of.
+pub fn heard(session: &Session) -> Phrase {
+    let since = session.timeout - session.left;
+    Phrase::key("page.session.heard").with_phrase("since", seconds(since.max(0)))
+}
+
+/// What remains of a session that is over: the end of its thread.
+fn snapped((x, y): (i32, i32), radius: i32) -> Drawing {
+    let mut drawing = Drawing::new();
+    drawing.circle((x, y), radius * 10, "ring over");
+    drawing.path((x, y), "M-4 -4l8 8m0 -8l-8 8", "ln15 gone");
+    drawing
+}
+
+/// The thread from a server's foot to a ring, given the ring's centre.
+pub fn thread(
+    from: (i32, i32),
+    ring: (i32, i32),
+    session: &Session,
+    light: Light,
+    plate: &Plate,
+) -> Drawing {
+    let mut drawing = Drawing::new();
+    let top = (ring.0, ring.1 - plate.ring);
+    match session.thread {
+        Thread::Taut => drawing.line(from, top, "thread"),
+        Thread::Held => drawing.path(top, "M0 0c-3 -9 8 -12 4 -22", "thread lost"),
+        Thread::Snapped => drawing.path(from, "M0 0c4 6 -5 10 -1 18", "thread lost"),
+        Thread::Slack => {
+            let plain = if light == Light::Lit { "" } else { " plain" };
+            let d = slack(ring.0 - from.0, ring.1 - from.1);
+            drawing.path(from, d, format!("thread slack{plain}"));
+        }
+    }
+    drawing
+}
+
+/// A thread that hangs: it leaves the foot, sags to the left of the ring, and comes back to it.
+fn slack(x: i32, y: i32) -> String {
+    format!(
+        "M0 0C-6 {} {} {} {} {}C{} {} {} {} {} {}",
+        y - 30,
+        x - 72,
+        y - 22,
+        x - 68,
+        y - 2,
+        x - 65,
+        y + 14,
+        x - 44,
+        y + 14,
+        x - 23,
+        y + 1
+    )
+}

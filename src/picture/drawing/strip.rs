@@ -1,0 +1,193 @@
+//! A replica's strip: rail, star, pennant, records, the gate of the high watermark, the lag.
+//!
+//! *Invariant:* the gate stands at the same record on every copy of a partition.
+
+use crate::picture::shape::Drawing;
+use crate::picture::stage::{Replica, Stand};
+use crate::text::Phrase;
+
+/// From one record to the next.
+pub const PITCH: i32 = 9;
+/// The height of a strip.
+const HEIGHT: i32 = 12;
+
+/// Where a strip stands and how much room it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seat {
+    /// Its upper left corner: where its label begins.
+    pub at: (i32, i32),
+    /// The room of the label, star and rail.
+    pub label: i32,
+    /// How many records fit.
+    pub cells: i32,
+    /// Whether words stand above the strip.
+    pub airy: bool,
+    /// Whether the broker is gone.
+    pub gone: bool,
+}
+
+impl Seat {
+    fn rail(&self) -> i32 {
+        self.at.0 + self.label
+    }
+
+    fn end(&self) -> i32 {
+        self.rail() + self.cells * PITCH + 22
+    }
+
+    fn x_of(&self, replica: &Replica, offset: i64) -> i32 {
+        let cells = i64::from(self.cells);
+        let cell = (offset - replica.first).clamp(0, cells);
+        self.rail() + i32::try_from(cell).expect("clamped to the cells") * PITCH
+    }
+}
+
+/// A replica's strip at its seat.
+pub fn strip(seat: &Seat, replica: &Replica) -> Drawing {
+    let mut drawing = Drawing::new();
+    drawing.over(head(seat, replica));
+    drawing.over(records(seat, replica));
+    if let Stand::Leading { epoch } = replica.stand {
+        drawing.over(pennant(seat, replica, epoch));
+    }
+    drawing.over(gate(seat, replica));
+    drawing.over(lag(seat, replica));
+    drawing
+}
+
+/// One of three classes: of a strip that is gone, leads, or does neither.
+fn shade(seat: &Seat, replica: &Replica, leads: &'static str, else_: &'static str) -> &'static str {
+    match replica.stand {
+        _ if seat.gone => "gonet",
+        Stand::Leading { .. } => leads,
+        Stand::Following => else_,
+        Stand::Out => "gonet",
+    }
+}
+
+fn head(seat: &Seat, replica: &Replica) -> Drawing {
+    let mut drawing = Drawing::new();
+    let (x, y) = seat.at;
+    let name = if seat.gone {
+        "gonet"
+    } else {
+        shade(seat, replica, "b", "i2")
+    };
+    let name = if replica.stand == Stand::Out && !seat.gone {
+        "i2"
+    } else {
+        name
+    };
+    drawing.text(
+        (x, y + 10),
+        Phrase::raw(&replica.partition),
+        format!("t11 {name}"),
+    );
+    let rail = seat.rail();
+    if replica.preferred {
+        let class = if seat.gone { "gonefill" } else { "inkfill" };
+        drawing.path((rail - 16, y + 6), STAR, class);
+    }
+    let apart = seat.gone || replica.stand == Stand::Out;
+    let until = if replica.stand == Stand::Out {
+        rail - 6
+    } else {
+        rail
+    };
+    drawing.line(
+        (rail - 9, y + 6),
+        (until, y + 6),
+        if apart { "ln1 gone" } else { "ln1" },
+    );
+    let end = shade(seat, replica, "b", "i2");
+    drawing.ended(
+        (seat.end(), y + 10),
+        Phrase::raw(replica.end),
+        format!("t11 {end}"),
+    );
+    drawing
+}
+
+/// The star of the preferred leader.
+const STAR: &str = "M0 -4.8L1.2 -1.6L4.6 -1.5L1.9 .6L2.8 3.9L0 2L-2.8 3.9L-1.9 .6L-4.6 -1.5\
+                    L-1.2 -1.6Z";
+
+fn records(seat: &Seat, replica: &Replica) -> Drawing {
+    let mut drawing = Drawing::new();
+    let kind = match replica.stand {
+        _ if seat.gone => "d",
+        Stand::Leading { .. } => "l",
+        Stand::Following => "f",
+        Stand::Out => "o",
+    };
+    let end = seat.x_of(replica, replica.end);
+    let gate = seat.x_of(replica, replica.high_watermark).min(end);
+    let y = seat.at.1;
+    let run = |from: i32, to: i32| -> String {
+        let cells = (from..to).step_by(PITCH as usize);
+        cells.map(|x| format!("M{x}.5 {y}.5h7v11h-7z")).collect()
+    };
+    if gate > seat.rail() {
+        drawing.path((0, 0), run(seat.rail(), gate), format!("rec {kind}"));
+    }
+    if end > gate {
+        drawing.path((0, 0), run(gate, end), format!("rec {kind} open"));
+    }
+    if replica.stand == Stand::Out {
+        drawing.text(
+            (end + 4, y + 10),
+            Phrase::key("page.strip.out"),
+            "t11 it gonet",
+        );
+    }
+    drawing
+}
+
+fn pennant(seat: &Seat, replica: &Replica, epoch: i32) -> Drawing {
+    let mut drawing = Drawing::new();
+    let (x, y) = (seat.rail(), seat.at.1);
+    let class = if seat.gone { "pennant dead" } else { "pennant" };
+    if !seat.airy {
+        drawing.path((x - 1, y), "M0 13v-15h8l-2 3l2 3h-8", class);
+        return drawing;
+    }
+    drawing.path((x - 1, y), "M0 13v-24h12l-3 4l3 4h-12", class);
+    let second = if seat.gone { "gonet" } else { "i2" };
+    drawing.text(
+        (x + 14, y - 4),
+        Phrase::raw(format!("e{epoch}")),
+        format!("t10 minor {second}"),
+    );
+    let gate = seat.x_of(replica, replica.high_watermark);
+    let words = Phrase::raw(format!("HW {}", replica.high_watermark));
+    let class = if seat.gone { "t10 gonet" } else { "t10" };
+    drawing.ended(((gate + 3).max(x + 62), y - 5), words, class);
+    drawing.ended((seat.end(), y - 5), Phrase::raw("LEO"), "t10 minor i3");
+    drawing
+}
+
+fn gate(seat: &Seat, replica: &Replica) -> Drawing {
+    let mut drawing = Drawing::new();
+    let x = seat.x_of(replica, replica.high_watermark);
+    let class = if seat.gone { "ln15 gone" } else { "ln15" };
+    let d = "M-.5 -3V15M-3 -3h5M-3 15h5";
+    drawing.path((x, seat.at.1), d, class);
+    drawing
+}
+
+/// The wedge from where a group has committed to the gate.
+fn lag(seat: &Seat, replica: &Replica) -> Drawing {
+    let mut drawing = Drawing::new();
+    let Some(committed) = replica.committed else {
+        return drawing;
+    };
+    let gate = seat.x_of(replica, replica.high_watermark);
+    let from = seat.x_of(replica, committed);
+    if gate <= from {
+        return drawing;
+    }
+    let class = if seat.gone { "wedge dead" } else { "wedge" };
+    let d = format!("M-1 {HEIGHT}L{} 0V{HEIGHT}Z", gate - from - 1);
+    drawing.path((from, seat.at.1), d, class);
+    drawing
+}

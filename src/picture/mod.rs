@@ -1,0 +1,16 @@
+//! Pictures: pure functions from the state of a run to what a panel shows, geometry included.
+//!
+//! A picture is a plain value that can be compared, so that a panel is redrawn only when what it
+//! shows has changed. Nothing here knows a browser or a language in use.
+//! *Invariant:* the same state and the same view give the same picture.
+
+pub mod drawing;
+pub mod inspector;
+pub mod sentence;
+pub mod shape;
+pub mod stage;
+pub mod target;
+pub mod tree;
+
+#[cfg(any(test, debug_assertions))]
+pub mod fixture;

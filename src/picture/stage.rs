@@ -1,0 +1,260 @@
+//! The cluster's stage: what it shows of the ensemble, the sessions, the brokers and the clients.
+//!
+//! These are the things themselves; how they look is in [`super::drawing`]. What moves every
+//! frame (messages in flight) is not here: the page paints it from the queue.
+//! *Invariant:* things stand in the order of the setup, so that nothing changes places by itself.
+
+use crate::text::Phrase;
+
+/// Everything that stands on the stage.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StagePicture {
+    /// The ensemble as a whole.
+    pub ensemble: Ensemble,
+    /// Its servers.
+    pub servers: Vec<Server>,
+    /// The sessions that hang between servers and clients.
+    pub sessions: Vec<Session>,
+    /// The brokers.
+    pub brokers: Vec<Broker>,
+    /// The producers.
+    pub producers: Vec<Producer>,
+    /// The consumer groups.
+    pub groups: Vec<Group>,
+}
+
+/// How a process is alive, or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// It runs.
+    Running,
+    /// It stands still for a while, and does not know it.
+    Frozen,
+    /// It ended in order, or was never started.
+    Stopped,
+    /// It was killed.
+    Killed,
+}
+
+impl Life {
+    /// Whether it answers nobody because it is not there.
+    pub fn is_gone(self) -> bool {
+        matches!(self, Life::Stopped | Life::Killed)
+    }
+}
+
+/// The ensemble as a whole: its epoch, and who is with the leader.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ensemble {
+    /// The epoch of the present leader, or of the last one.
+    pub epoch: i64,
+    /// How many voting servers are with the leader (or vote for the same one).
+    pub together: i32,
+    /// How many voting servers there are.
+    pub voters: i32,
+    /// Whether a leader serves.
+    pub leads: bool,
+}
+
+/// What a ZooKeeper server is to its ensemble.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It leads.
+    Leading,
+    /// It follows.
+    Following,
+    /// It observes: it has no vote.
+    Observing,
+    /// It looks for a leader.
+    Looking,
+}
+
+/// A ZooKeeper server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// Its name.
+    pub name: String,
+    /// Its role, while it lives.
+    pub role: Role,
+    /// Whether it lives.
+    pub life: Life,
+    /// The last transaction it has, `5·0417`; or its vote while it looks.
+    pub last: String,
+}
+
+/// How a session's thread hangs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Thread {
+    /// Connected.
+    Taut,
+    /// The connection is lost, the session lives.
+    Slack,
+    /// The session is over.
+    Snapped,
+    /// No leader counts its time.
+    Held,
+}
+
+/// A ZooKeeper session of a broker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Session {
+    /// The process whose session it is.
+    pub owner: String,
+    /// What people call it.
+    pub called: Phrase,
+    /// The server to which it is attached, or was last.
+    pub server: Option<String>,
+    /// How the thread hangs.
+    pub thread: Thread,
+    /// What is left of its time, in tenths of a second.
+    pub left: i32,
+    /// Its whole time, in tenths of a second.
+    pub timeout: i32,
+}
+
+impl Session {
+    /// What is left, in thousandths of the whole.
+    pub fn rest(&self) -> i32 {
+        if self.timeout == 0 {
+            0
+        } else {
+            (self.left * 1000 / self.timeout).clamp(0, 1000)
+        }
+    }
+}
+
+/// A crown: who is the controller, or still believes that it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Crown {
+    /// The controller epoch.
+    pub epoch: i64,
+    /// Whether another broker is the controller by now.
+    pub stale: bool,
+}
+
+/// A broker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broker {
+    /// Its name in scripts.
+    pub name: String,
+    /// Its id.
+    pub id: i32,
+    /// Whether it lives.
+    pub life: Life,
+    /// What it is about: starting, alive, stopping.
+    pub state: Phrase,
+    /// How many partitions it leads, as `/brokers/topics` says.
+    pub leads: i32,
+    /// The crown, if it wears one.
+    pub crown: Option<Crown>,
+    /// The groups that it coordinates.
+    pub coordinates: Vec<String>,
+    /// Its replicas.
+    pub replicas: Vec<Replica>,
+    /// Replicas that are not drawn: those of internal topics.
+    pub internal: i32,
+    /// Whether a person did this to it.
+    pub marked: bool,
+}
+
+/// What a replica is to its partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stand {
+    /// It leads, since a leader epoch.
+    Leading {
+        /// The leader epoch.
+        epoch: i32,
+    },
+    /// It follows, in sync.
+    Following,
+    /// It is out of the ISR.
+    Out,
+}
+
+/// A replica's log on a broker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replica {
+    /// Its partition, `orders-0`.
+    pub partition: String,
+    /// What it is to its partition.
+    pub stand: Stand,
+    /// Whether it is the preferred leader.
+    pub preferred: bool,
+    /// The first offset that the strip shows, the same on every broker.
+    pub first: i64,
+    /// The log end offset.
+    pub end: i64,
+    /// The high watermark.
+    pub high_watermark: i64,
+    /// Where a group has committed, if it is drawn here.
+    pub committed: Option<i64>,
+}
+
+/// What a producer's slot holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slot {
+    /// Nothing.
+    Free,
+    /// A request on its way.
+    Flying,
+    /// A request that is tried again.
+    Again(i32),
+}
+
+/// A producer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Producer {
+    /// Its name.
+    pub name: String,
+    /// Whether it lives.
+    pub life: Life,
+    /// Its setting `acks`.
+    pub acks: String,
+    /// Its slots in flight.
+    pub window: Vec<Slot>,
+    /// What its window is about, if anything is worth saying.
+    pub note: Phrase,
+}
+
+/// What a member has of a partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cell {
+    /// Nothing.
+    Empty,
+    /// It owns it.
+    Owns,
+    /// It owns it, and cannot read it now.
+    Waits,
+    /// It had it, and nobody has it now.
+    Revoked,
+}
+
+/// A member of a group, and what it owns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Its name.
+    pub name: String,
+    /// Whether it lives.
+    pub life: Life,
+    /// One cell a partition.
+    pub cells: Vec<Cell>,
+    /// How many records it is behind.
+    pub lag: i64,
+}
+
+/// A consumer group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Its name.
+    pub name: String,
+    /// Its state, by its real name.
+    pub state: String,
+    /// Its generation.
+    pub generation: i32,
+    /// The topic whose partitions are the columns.
+    pub topic: String,
+    /// The partitions, a column each.
+    pub partitions: Vec<i32>,
+    /// Its members.
+    pub members: Vec<Member>,
+}

@@ -1,0 +1,166 @@
+//! Fig. 3, the inspector: the selected thing, what can be done to it, and why it is so.
+//!
+//! *Invariant:* a verb's button keeps its focus while what it says beside it changes.
+
+use leptos::prelude::*;
+
+use super::PanelHead;
+use super::stage::Drawn;
+use crate::picture::drawing::icon::Icon;
+use crate::picture::drawing::{Light, session};
+use crate::picture::inspector::{Fact, InspectorPicture, Link, Sign, Verb};
+use crate::picture::shape::Drawing;
+use crate::text::Phrase;
+use crate::ui::icon::IconOf;
+use crate::ui::scene::use_scene;
+use crate::ui::view::{View, use_view};
+
+/// The inspector panel.
+#[component]
+pub fn Inspector() -> impl IntoView {
+    let (view, scene) = (use_view(), use_scene());
+    let something = Memo::new(move |_| scene.inspector.with(Option::is_some));
+    view! {
+        <aside class="insp" id="inspector" aria-label=move || view.key("page.panel.selected")>
+            <PanelHead figure="page.figure.selected" name="page.panel.selected">
+                <button class="btn bare sq" aria-label=move || view.key("page.close") on:click=move |_| view.selected.set(None)>
+                    <IconOf icon=Icon::Close/>
+                </button>
+            </PanelHead>
+            <Show when=move || something.get() fallback=move || view! { <p class="note">{move || view.key("page.nothing-selected")}</p> }>
+                <Selected/>
+            </Show>
+        </aside>
+    }
+}
+
+/// Reads a part of the picture; nothing selected reads as nothing.
+fn read<T: Default>(read: impl Fn(&InspectorPicture) -> T) -> T {
+    let scene = use_scene();
+    scene
+        .inspector
+        .with(|picture| picture.as_ref().map(&read).unwrap_or_default())
+}
+
+fn words(
+    view: View,
+    phrase: impl Fn(&InspectorPicture) -> Phrase + Copy + Send + 'static,
+) -> impl Fn() -> String + Copy {
+    let scene = use_scene();
+    move || {
+        let phrase = scene.inspector.with(|picture| picture.as_ref().map(phrase));
+        phrase.map(|phrase| view.say(&phrase)).unwrap_or_default()
+    }
+}
+
+#[component]
+fn Selected() -> impl IntoView {
+    let (view, scene) = (use_view(), use_scene());
+    let of = move |pick: fn(&InspectorPicture) -> Vec<Link>| {
+        Memo::new(move |_| {
+            scene
+                .inspector
+                .with(|p| p.as_ref().map(pick).unwrap_or_default())
+        })
+    };
+    let effects = of(|picture| picture.effects.clone());
+    let now = of(|picture| picture.now.iter().cloned().collect());
+    let causes = of(|picture| picture.causes.clone());
+    let facts = Memo::new(move |_| {
+        scene
+            .inspector
+            .with(|p| p.as_ref().map(|p| p.facts.clone()).unwrap_or_default())
+    });
+    let verbs = Memo::new(move |_| {
+        scene
+            .inspector
+            .with(|p| p.as_ref().map(|p| p.verbs.clone()).unwrap_or_default())
+    });
+    let back = move || view.say(&Phrase::key("page.chain.back").with("n", causes.with(Vec::len)));
+    view! {
+        <div class="sec who">
+            <SignOf/>
+            <div>
+                <div class="name">{words(view, |picture| picture.name.clone())}</div>
+                <div class="exact">{words(view, |picture| Phrase::raw(&picture.exact))}</div>
+                <div class="rubc">{words(view, |picture| picture.state.clone())}</div>
+            </div>
+        </div>
+        <dl class="facts sec">
+            {move || facts.get().into_iter().map(|fact| fact_line(view, fact)).collect_view()}
+        </dl>
+        <div class="sec verbs">
+            <For each=move || verbs.get() key=|verb| verb.command.clone() let:verb>
+                <VerbOf verb=verb/>
+            </For>
+        </div>
+        <div class="sec ends"><span class="lab good">{move || view.key("page.chain.so-what")}" ▾"</span></div>
+        <ol class="why sec">
+            {move || effects.get().into_iter().map(|link| link_line(view, link, "due")).collect_view()}
+            {move || now.get().into_iter().map(|link| link_line(view, link, "now")).collect_view()}
+            {move || causes.get().into_iter().map(|link| link_line(view, link, "")).collect_view()}
+        </ol>
+        <div class="sec ends">
+            <span class="lab cause">{move || view.key("page.chain.why")}" ▴"</span>
+            <span class="lab">{back}</span>
+        </div>
+    }
+}
+
+#[component]
+fn SignOf() -> impl IntoView {
+    let drawing = Signal::derive(|| {
+        read(|picture| {
+            let mut drawing = Drawing::new();
+            match &picture.sign {
+                Sign::Ring(ring) => drawing.over(session::ring((38, 38), 30, ring, Light::Lit)),
+                Sign::Letter(letter) => {
+                    drawing.rect((12, 12), (52, 52), 9, "obj");
+                    drawing.centred((38, 48), Phrase::raw(letter), "role");
+                }
+                Sign::None => {}
+            }
+            drawing
+        })
+    });
+    view! {
+        <svg class="draw sign" width="76" height="76" viewBox="0 0 76 76" aria-hidden="true">
+            <Drawn drawing=drawing/>
+        </svg>
+    }
+}
+
+fn fact_line(view: View, fact: Fact) -> impl IntoView {
+    let value = view.say(&fact.value);
+    let shown = match (fact.target, fact.quoted) {
+        (Some(target), quoted) => view! {
+            <button class="link" class:mono=quoted on:click=move |_| view.select(target.clone())>{value}</button>
+        }
+        .into_any(),
+        (None, true) => view! { <code>{value}</code> }.into_any(),
+        (None, false) => value.into_any(),
+    };
+    view! { <dt>{view.say(&fact.name)}</dt><dd>{shown}</dd> }
+}
+
+#[component]
+fn VerbOf(verb: Verb) -> impl IntoView {
+    let view = use_view();
+    let key = verb.key.to_string();
+    let name = verb.name;
+    view! {
+        <button class="verb" data-command=verb.command aria-keyshortcuts=key.clone()>
+            <IconOf icon=verb.icon/>{move || view.say(&name)}<kbd class="kbd">{key}</kbd>
+        </button>
+    }
+}
+
+fn link_line(view: View, link: Link, class: &'static str) -> impl IntoView {
+    let you = if link.by_you { " you" } else { "" };
+    view! {
+        <li class=format!("{class}{you}")>
+            <span class="when">{view.say(&link.when)}</span>
+            {view.say(&link.words)}
+        </li>
+    }
+}

@@ -1,0 +1,84 @@
+//! The sentence bar: what just happened, in one sentence, always in the same seat.
+//!
+//! *Invariant:* every chip points at the thing that it names.
+
+use leptos::prelude::*;
+
+use crate::picture::drawing::icon::Icon;
+use crate::picture::sentence::{Chip, Field, SentencePicture};
+use crate::picture::target::Target;
+use crate::text::{Catalog, Piece};
+use crate::ui::icon::IconOf;
+use crate::ui::scene::use_scene;
+use crate::ui::view::{View, use_view};
+
+/// The sentence bar.
+#[component]
+pub fn Sentence() -> impl IntoView {
+    let (view, scene) = (use_view(), use_scene());
+    let words = move || {
+        let catalog = view.catalog();
+        scene
+            .sentence
+            .with(|sentence| sentence.as_ref().map(|said| spoken(view, &catalog, said)))
+    };
+    let by_you = move || {
+        scene
+            .sentence
+            .with(|said| said.as_ref().is_some_and(|s| s.by_you))
+    };
+    view! {
+        <section class="say" id="sentence" aria-label=move || view.key("page.panel.sentence")>
+            <Show when=by_you>
+                <svg class="draw dm" width="20" height="20" viewBox="0 0 20 20" aria-hidden="true">
+                    <path d="M10 1l9 9l-9 9l-9 -9z" class="userd"></path>
+                    <text x="10" y="13" text-anchor="middle" class="userdt">{move || view.key("page.you.initial")}</text>
+                </svg>
+            </Show>
+            <p>{words}</p>
+            <button class="btn">
+                <IconOf icon=Icon::Why/>{move || view.key("page.why")}<kbd class="kbd">"["</kbd>
+            </button>
+            <button class="btn ink">{move || view.key("page.next")}<IconOf icon=Icon::Next/></button>
+        </section>
+    }
+}
+
+fn spoken(view: View, catalog: &Catalog, sentence: &SentencePicture) -> Vec<AnyView> {
+    let field = |name: &str| sentence.fields.iter().find(|field| field.name == name);
+    let piece = |piece: Piece| match piece {
+        Piece::Plain(words) => words.to_string().into_any(),
+        Piece::Field(name) => match field(name) {
+            Some(field) => chip(view, catalog, field),
+            None => ().into_any(),
+        },
+    };
+    catalog
+        .pieces(sentence.key)
+        .into_iter()
+        .map(piece)
+        .collect()
+}
+
+fn chip(view: View, catalog: &Catalog, field: &Field) -> AnyView {
+    let words = catalog.say(&field.words);
+    match &field.chip {
+        Chip::Plain => words.into_any(),
+        Chip::Figure => view! { <span class="chip">{words}</span> }.into_any(),
+        Chip::Name(target) => pointing(view, "chip", words, target.clone()),
+        Chip::Quoted(target) => pointing(view, "chip code", words, target.clone()),
+    }
+}
+
+fn pointing(view: View, class: &'static str, words: String, target: Target) -> AnyView {
+    let is_selected = {
+        let target = target.clone();
+        move || view.selected.get().as_ref() == Some(&target)
+    };
+    view! {
+        <button class=class class:sel=is_selected on:click=move |_| view.select(target.clone())>
+            {words}
+        </button>
+    }
+    .into_any()
+}

@@ -1,0 +1,164 @@
+//! Fig. 2, the stage: a drawing that stands still, and one canvas above it for what moves.
+//!
+//! *Invariant:* everything that can be pointed at is a focusable element with a name.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use leptos::prelude::*;
+use leptos::svg;
+use web_sys::Element;
+
+use super::PanelHead;
+use crate::picture::drawing::Part;
+use crate::picture::drawing::plate::{self, Plate};
+use crate::picture::shape::{Drawing, Shape};
+use crate::picture::target::Target;
+use crate::text::Language;
+use crate::ui::draw;
+use crate::ui::scene::use_scene;
+use crate::ui::view::{Theme, View, use_view};
+
+type Parts = BTreeMap<String, Arc<Part>>;
+
+/// The stage panel.
+#[component]
+pub fn Stage() -> impl IntoView {
+    let (view, scene) = (use_view(), use_scene());
+    let plate = Memo::new(move |_| {
+        plate_now(
+            view,
+            scene
+                .stage
+                .with(|s| (s.brokers.len(), s.producers.len() + s.groups.len())),
+        )
+    });
+    let backdrop = Memo::new(move |_| {
+        scene
+            .stage
+            .with(|stage| plate::backdrop(stage, view.selected.get().as_ref(), &plate.get()))
+    });
+    let parts = Memo::new(move |_| {
+        let all = scene
+            .stage
+            .with(|stage| plate::parts(stage, view.selected.get().as_ref(), &plate.get()));
+        let order: Vec<String> = all.iter().map(|part| part.key.clone()).collect();
+        let by_key: Parts = all
+            .into_iter()
+            .map(|part| (part.key.clone(), Arc::new(part)))
+            .collect();
+        (order, by_key)
+    });
+    let order = Memo::new(move |_| parts.with(|(order, _)| order.clone()));
+    let view_box = move || plate.with(|plate| format!("0 0 {} {}", plate.size.0, plate.size.1));
+    view! {
+        <section class="stage" id="stage" aria-label=move || view.key("page.panel.cluster")>
+            <PanelHead figure="page.figure.cluster" name="page.panel.cluster"/>
+            <div class="picture">
+                <svg class="draw" class:large=move || view.theme.get() == Theme::Projector viewBox=view_box role="group"
+                    aria-label=move || view.key("page.panel.cluster")>
+                    <defs>
+                        <pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+                            <path d="M0 0V6" class="hatchline"></path>
+                        </pattern>
+                    </defs>
+                    <Drawn drawing=backdrop/>
+                    <For each=move || order.get() key=String::clone let:key>
+                        <PartOf of=parts key=key/>
+                    </For>
+                </svg>
+            </div>
+        </section>
+    }
+}
+
+fn plate_now(view: View, (brokers, clients): (usize, usize)) -> Plate {
+    let few = |count: usize| i32::try_from(count).expect("few things are drawn");
+    if is_narrow() {
+        return Plate::phone(390, few(brokers), few(clients));
+    }
+    match view.theme.get() {
+        Theme::Projector => Plate::large(),
+        _ => Plate::wide(832),
+    }
+}
+
+fn is_narrow() -> bool {
+    let width = window().inner_width().ok().and_then(|width| width.as_f64());
+    width.is_some_and(|width| width <= 900.0)
+}
+
+/// A drawing that nobody points at.
+#[component]
+pub fn Drawn(
+    /// What is drawn.
+    #[prop(into)]
+    drawing: Signal<Drawing>,
+) -> impl IntoView {
+    let group = NodeRef::<svg::G>::new();
+    keep_drawn(group, move || drawing.get().shapes);
+    view! { <g node_ref=group aria-hidden="true"></g> }
+}
+
+/// Keeps the children of a group equal to a drawing, in the language in use.
+fn keep_drawn(group: NodeRef<svg::G>, shapes: impl Fn() -> Vec<Shape> + 'static) {
+    let view = use_view();
+    Effect::new(move |before: Option<(Language, Vec<Shape>)>| {
+        let (language, now) = (view.language.get(), shapes());
+        let Some(element) = group.get() else {
+            return (language, Vec::new());
+        };
+        let element: &Element = &element;
+        let old = before
+            .filter(|(spoken, _)| *spoken == language)
+            .map(|(_, shapes)| shapes);
+        if old.is_none() {
+            element.set_text_content(None);
+        }
+        draw::patch(element, &old.unwrap_or_default(), &now, &view.catalog());
+        (language, now)
+    });
+}
+
+/// A thing on the stage: it has focus, a name, and is selected by either.
+#[component]
+fn PartOf(
+    /// All parts, by key.
+    of: Memo<(Vec<String>, Parts)>,
+    /// Which of them.
+    key: String,
+) -> impl IntoView {
+    let view = use_view();
+    let group = NodeRef::<svg::G>::new();
+    let first = of.with_untracked(|(_, parts)| parts[&key].clone());
+    let target = first.target.clone();
+    let part = Memo::new(move |last: Option<&Arc<Part>>| {
+        let now = of.with(|(_, parts)| parts.get(&key).cloned());
+        now.or_else(|| last.cloned())
+            .unwrap_or_else(|| first.clone())
+    });
+    keep_drawn(group, move || part.with(|part| part.drawing.shapes.clone()));
+    let label = move || part.with(|part| view.say(&part.label));
+    let is_selected = {
+        let target = target.clone();
+        move || (view.selected.get().as_ref() == Some(&target)).to_string()
+    };
+    let (process, session, kind) = marks(&target);
+    view! {
+        <g class=format!("part {kind}") role="button" tabindex="0" aria-label=label aria-pressed=is_selected
+            data-process=process data-session=session
+            on:focus=move |_| view.select(target.clone())>
+            <g node_ref=group aria-hidden="true"></g>
+        </g>
+    }
+}
+
+/// The attributes by which a thing is found, and its class.
+fn marks(target: &Target) -> (Option<String>, Option<String>, &'static str) {
+    match target {
+        Target::Process(name) => (Some(name.clone()), None, "process"),
+        Target::Session(owner) => (None, Some(owner.clone()), "session"),
+        Target::Partition(_) => (None, None, "strip"),
+        _ => (None, None, "group"),
+    }
+}

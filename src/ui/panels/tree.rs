@@ -1,0 +1,268 @@
+//! Fig. 1, the znode tree: a window on its rows, each in one of some fifty slots.
+//!
+//! *Invariant:* the number of elements does not grow with the number of znodes.
+
+use std::sync::Arc;
+
+use leptos::html;
+use leptos::prelude::*;
+use web_sys::KeyboardEvent;
+
+use super::PanelHead;
+use crate::picture::drawing::icon::Icon;
+use crate::picture::target::Target;
+use crate::picture::tree::{Change, Kind, Row, TreePicture, Watch};
+use crate::text::Phrase;
+use crate::ui::icon::IconOf;
+use crate::ui::scene::use_scene;
+use crate::ui::view::{View, use_view};
+
+/// The height of a row.
+const HEIGHT: usize = 21;
+/// How many slots there are.
+const SLOTS: usize = 48;
+
+/// A line: a row, or the old and new value under it.
+#[derive(Clone, PartialEq)]
+enum Line {
+    Row(Arc<Row>),
+    Values {
+        depth: i32,
+        old: String,
+        new: String,
+    },
+}
+
+fn lines(picture: &TreePicture) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for row in &picture.rows {
+        lines.push(Line::Row(Arc::new(row.clone())));
+        if let Change::Changed { old, new, .. } = &row.change {
+            lines.push(Line::Values {
+                depth: row.depth,
+                old: old.clone(),
+                new: new.clone(),
+            });
+        }
+    }
+    lines
+}
+
+/// The tree panel.
+#[component]
+pub fn Tree() -> impl IntoView {
+    let (view, scene) = (use_view(), use_scene());
+    let lines = Memo::new(move |_| scene.tree.with(lines));
+    let first = RwSignal::new(0usize);
+    let seen = NodeRef::<html::Div>::new();
+    let scrolled = move |_| {
+        if let Some(element) = seen.get_untracked() {
+            let top = usize::try_from(element.scroll_top()).unwrap_or(0) / HEIGHT;
+            first.set(top.saturating_sub(4));
+        }
+    };
+    let active = move || {
+        let path = selected_path(view)?;
+        let number = lines.with(|lines| position(lines, &path))?;
+        Some(format!("znode-{}", number % SLOTS))
+    };
+    let height = move || format!("{}px", lines.with(Vec::len) * HEIGHT);
+    view! {
+        <section class="tree" id="tree" aria-label=move || view.key("page.panel.tree")>
+            <PanelHead figure="page.figure.tree" name="page.panel.tree"/>
+            {move || scene.tree.with(|tree| tree.note.clone()).map(|note| view! { <p class="note">{view.say(&note)}</p> })}
+            <div class="rows" role="tree" tabindex="0" node_ref=seen on:scroll=scrolled
+                aria-label=move || view.key("page.panel.tree")
+                attr:aria-activedescendant=active
+                on:keydown=move |event| walk(view, lines, &event)>
+                <div class="all" style:height=height role="presentation">
+                    {(0..SLOTS).map(|slot| view! { <SlotOf slot=slot first=first lines=lines/> }).collect_view()}
+                </div>
+            </div>
+        </section>
+    }
+}
+
+fn selected_path(view: View) -> Option<String> {
+    match view.selected.get() {
+        Some(Target::Znode(path)) => Some(path),
+        _ => None,
+    }
+}
+
+fn position(lines: &[Line], path: &str) -> Option<usize> {
+    lines
+        .iter()
+        .position(|line| matches!(line, Line::Row(row) if row.path == path))
+}
+
+/// Up and down walk the rows; they are the tree's own keys while it has the focus.
+fn walk(view: View, lines: Memo<Vec<Line>>, event: &KeyboardEvent) {
+    let step: isize = match event.key().as_str() {
+        "ArrowDown" => 1,
+        "ArrowUp" => -1,
+        _ => return,
+    };
+    event.prevent_default();
+    event.stop_propagation();
+    let now = selected_path(view);
+    lines.with_untracked(|lines| {
+        let rows: Vec<&Row> = lines.iter().filter_map(row_of).collect();
+        let at = now.and_then(|path| rows.iter().position(|row| row.path == path));
+        let next = at.map_or(0, |at| {
+            at.saturating_add_signed(step)
+                .min(rows.len().saturating_sub(1))
+        });
+        if let Some(row) = rows.get(next) {
+            view.select(Target::Znode(row.path.clone()));
+        }
+    });
+}
+
+fn row_of(line: &Line) -> Option<&Row> {
+    match line {
+        Line::Row(row) => Some(row),
+        Line::Values { .. } => None,
+    }
+}
+
+/// A slot: whichever line of the window falls to it.
+#[component]
+fn SlotOf(slot: usize, first: RwSignal<usize>, lines: Memo<Vec<Line>>) -> impl IntoView {
+    let view = use_view();
+    let number = Memo::new(move |_| {
+        let first = first.get();
+        first + (slot + SLOTS - first % SLOTS) % SLOTS
+    });
+    let line = Memo::new(move |_| lines.with(|lines| lines.get(number.get()).cloned()));
+    let top = move || format!("{}px", number.get() * HEIGHT);
+    move || {
+        let shown = match line.get()? {
+            Line::Row(row) => row_view(view, slot, row).into_any(),
+            Line::Values { depth, old, new } => values_view(depth, old, new).into_any(),
+        };
+        Some(view! { <div class="slot" role="presentation" style:top=top>{shown}</div> })
+    }
+}
+
+fn indent(depth: i32) -> String {
+    format!("{}px", 14 + depth * 15)
+}
+
+fn values_view(depth: i32, old: String, new: String) -> impl IntoView {
+    view! {
+        <div class="row chg values" aria-hidden="true" style:padding-left=indent(depth + 2)>
+            <s>{old}</s><span>{new}</span>
+        </div>
+    }
+}
+
+fn row_view(view: View, slot: usize, row: Arc<Row>) -> impl IntoView {
+    let target = Target::Znode(row.path.clone());
+    let is_selected = {
+        let target = target.clone();
+        move || view.selected.get().as_ref() == Some(&target)
+    };
+    let lit = is_selected.clone();
+    let expanded = (row.children > 0).then(|| row.open.to_string());
+    let (class, gutter) = match row.change {
+        Change::None => ("row", ""),
+        Change::Created => ("row add", "+"),
+        Change::Changed { .. } => ("row chg", "Δ"),
+        Change::Deleted => ("row ghost", "−"),
+    };
+    let label = row.label();
+    view! {
+        <div class=class class:lit=lit id=format!("znode-{slot}") role="treeitem" data-path=row.path.clone()
+            aria-label=move || view.say(&label)
+            attr:aria-level=(row.depth + 1).to_string() attr:aria-setsize=row.place.1.to_string()
+            attr:aria-posinset=row.place.0.to_string() attr:aria-expanded=expanded
+            aria-selected=move || is_selected().to_string() style:padding-left=indent(row.depth)
+            on:click=move |_| view.select(target.clone())>
+            <span class="gut">{gutter}</span>
+            <span class="tw">{(row.children > 0).then(|| view! { <IconOf icon=if row.open { Icon::Down } else { Icon::Right }/> })}</span>
+            <span class="kd"><IconOf icon=kind_icon(row.kind)/></span>
+            <span class="nm"><bdi>{row.name().to_string()}</bdi></span>
+            {value_view(view, &row)}
+            {end_view(view, &row)}
+        </div>
+    }
+}
+
+fn kind_icon(kind: Kind) -> Icon {
+    match kind {
+        Kind::Persistent => Icon::Persistent,
+        Kind::Ephemeral => Icon::Ephemeral,
+        Kind::Container => Icon::Container,
+        Kind::Ttl => Icon::Ttl,
+    }
+}
+
+fn value_view(view: View, row: &Row) -> Option<impl IntoView + use<>> {
+    let words = match (&row.owner, &row.value) {
+        (Some(owner), _) => {
+            let key = if owner.silent {
+                "page.znode.still"
+            } else {
+                "page.znode.owner"
+            };
+            Phrase::key(key).with("owner", &owner.process)
+        }
+        (None, value) if *value == Phrase::nothing() && !row.open && row.children > 0 => {
+            Phrase::key("page.znode.children").with("n", row.children)
+        }
+        (None, value) => value.clone(),
+    };
+    Some(view! { <span class="vl">{move || view.say(&words)}</span> })
+}
+
+fn end_view(view: View, row: &Row) -> AnyView {
+    if let Change::Changed {
+        versions: (old, new),
+        ..
+    } = row.change
+    {
+        return view! { <span class="end">{format!("v{old} → v{new}")}</span> }.into_any();
+    }
+    if row.change == Change::Deleted {
+        return view! { <span class="end gonec">{move || view.key("page.znode.gone")}</span> }
+            .into_any();
+    }
+    let ring = row.owner.clone().map(|owner| {
+        let rest = (owner.left * 1000 / owner.timeout.max(1)).clamp(0, 1000);
+        let left = row.left().unwrap_or_else(Phrase::nothing);
+        let dashes = format!("0 {} 2000", 1000 - rest);
+        view! {
+            <svg class="draw mini" width="14" height="14" viewBox="0 0 14 14" aria-hidden="true">
+                <circle cx="7" cy="7" r="5" class="ringtrack"></circle>
+                <circle cx="7" cy="7" r="5" class="ring" class:sel=owner.silent transform="rotate(-90 7 7)"
+                    attr:pathLength="1000" attr:stroke-dasharray=dashes></circle>
+            </svg>
+            <span class="left" class:rubc=owner.silent>{move || view.say(&left)}</span>
+        }
+    });
+    let watches: Vec<_> = row
+        .watches
+        .iter()
+        .map(|(watch, who)| watch_view(*watch, who.clone()))
+        .collect();
+    let strung = !watches.is_empty();
+    view! { <span class="end" class:w=strung>{ring}{watches}</span> }.into_any()
+}
+
+/// A watch: a bell or a fork on its string, which runs to the panel's edge.
+fn watch_view(watch: Watch, who: String) -> impl IntoView {
+    let path = match watch {
+        Watch::Data | Watch::Exists => {
+            "M0 10c1.6-1.2 1.8-3 1.8-4.6a3.2 3.2 0 0 1 6.4 0c0 1.6 .2 3.4 1.8 4.6zM4 12h2"
+        }
+        Watch::Children => "M2 2v4.2a3 3 0 0 0 6 0v-4.2M5 9.2v4",
+    };
+    view! {
+        <span class="who">{who}</span>
+        <svg class="draw string" class:dashed=watch == Watch::Exists width="38" height="16" viewBox="0 0 38 16" aria-hidden="true">
+            <path d=path class="ln1 nofill"></path>
+            <path d="M12 7H38" class="edge"></path>
+        </svg>
+    }
+}

@@ -1,0 +1,211 @@
+//! The view: language, theme, selection and what is open. Kept on this device, never shared.
+//!
+//! *Invariant:* nothing here changes what happens in a run.
+
+use std::sync::Arc;
+
+use leptos::prelude::*;
+use web_sys::UrlSearchParams;
+
+use crate::picture::target::Target;
+use crate::text::{Catalog, Language, Phrase};
+
+/// How the page is lit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Theme {
+    /// Ink on paper.
+    Light,
+    /// The same plate at night.
+    Dark,
+    /// Large, for a wall.
+    Projector,
+}
+
+impl Theme {
+    /// The theme's name in the query and in the style sheet.
+    pub fn tag(self) -> &'static str {
+        match self {
+            Theme::Light => "light",
+            Theme::Dark => "dark",
+            Theme::Projector => "projector",
+        }
+    }
+
+    /// The key of its name in the catalog.
+    pub fn key(self) -> &'static str {
+        match self {
+            Theme::Light => "page.theme.light",
+            Theme::Dark => "page.theme.dark",
+            Theme::Projector => "page.theme.projector",
+        }
+    }
+
+    /// The next one, for the button that turns.
+    pub fn next(self) -> Theme {
+        match self {
+            Theme::Light => Theme::Dark,
+            Theme::Dark => Theme::Projector,
+            Theme::Projector => Theme::Light,
+        }
+    }
+
+    fn of_tag(tag: &str) -> Option<Theme> {
+        [Theme::Light, Theme::Dark, Theme::Projector]
+            .into_iter()
+            .find(|theme| theme.tag() == tag)
+    }
+}
+
+/// Which panel a phone shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seat {
+    /// The stage.
+    Cluster,
+    /// The znode tree.
+    Tree,
+    /// The lanes.
+    Lanes,
+}
+
+impl Seat {
+    /// The name that the style sheet knows.
+    pub fn tag(self) -> &'static str {
+        match self {
+            Seat::Cluster => "cluster",
+            Seat::Tree => "tree",
+            Seat::Lanes => "lanes",
+        }
+    }
+}
+
+/// Whether things may travel on the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Motion {
+    /// They may.
+    Moving,
+    /// Before and after stand side by side.
+    Still,
+}
+
+/// The view. It is copied freely: its signals live as long as the page.
+#[derive(Clone, Copy)]
+pub struct View {
+    /// The language in use.
+    pub language: RwSignal<Language>,
+    /// The theme in use.
+    pub theme: RwSignal<Theme>,
+    /// The selected thing.
+    pub selected: RwSignal<Option<Target>>,
+    /// What a phone shows.
+    pub seat: RwSignal<Seat>,
+    /// Whether things travel.
+    pub motion: RwSignal<Motion>,
+    catalog: RwSignal<Arc<Catalog>>,
+}
+
+impl View {
+    /// The view that the query, else the device, asks for.
+    pub fn from_query() -> View {
+        let asked = |name: &str| query().and_then(|query| query.get(name));
+        let language = asked("lang").or_else(browser_language);
+        let language = language.and_then(|tag| Language::of_tag(&tag));
+        let language = language.unwrap_or(Language::English);
+        let theme = asked("theme").and_then(|tag| Theme::of_tag(&tag));
+        let view = View {
+            language: RwSignal::new(language),
+            theme: RwSignal::new(theme.unwrap_or_else(device_theme)),
+            selected: RwSignal::new(None),
+            seat: RwSignal::new(Seat::Cluster),
+            motion: RwSignal::new(motion(asked("motion").as_deref())),
+            catalog: RwSignal::new(Arc::new(Catalog::of(language))),
+        };
+        view.show_on_root();
+        view
+    }
+
+    /// The catalog in use; whoever reads it runs again when the language changes.
+    pub fn catalog(self) -> Arc<Catalog> {
+        self.catalog.get()
+    }
+
+    /// The words of a phrase in the language in use.
+    pub fn say(self, phrase: &Phrase) -> String {
+        self.catalog.with(|catalog| catalog.say(phrase))
+    }
+
+    /// The words under a key.
+    pub fn key(self, key: &'static str) -> String {
+        self.say(&Phrase::key(key))
+    }
+
+    /// Selects a thing.
+    pub fn select(self, target: Target) {
+        if self
+            .selected
+            .with_untracked(|now| now.as_ref() != Some(&target))
+        {
+            self.selected.set(Some(target));
+        }
+    }
+
+    /// Speaks another language from now on.
+    pub fn speak(self, language: Language) {
+        self.catalog.set(Arc::new(Catalog::of(language)));
+        self.language.set(language);
+    }
+
+    /// Keeps the root element's attributes equal to the view.
+    fn show_on_root(self) {
+        Effect::new(move || {
+            let Some(root) = document().document_element() else {
+                return;
+            };
+            let motion = match self.motion.get() {
+                Motion::Moving => "moving",
+                Motion::Still => "still",
+            };
+            let attributes = [
+                ("lang", self.language.get().tag()),
+                ("data-theme", self.theme.get().tag()),
+                ("data-motion", motion),
+            ];
+            for (name, value) in attributes {
+                root.set_attribute(name, value)
+                    .expect("these are attribute names");
+            }
+            document().set_title(&self.key("page.title"));
+        });
+    }
+}
+
+fn query() -> Option<UrlSearchParams> {
+    let search = window().location().search().ok()?;
+    UrlSearchParams::new_with_str(&search).ok()
+}
+
+fn browser_language() -> Option<String> {
+    window().navigator().language()
+}
+
+fn device_theme() -> Theme {
+    if asks("(prefers-color-scheme: dark)") {
+        Theme::Dark
+    } else {
+        Theme::Light
+    }
+}
+
+fn motion(asked: Option<&str>) -> Motion {
+    let still = asked == Some("still") || asks("(prefers-reduced-motion: reduce)");
+    if still { Motion::Still } else { Motion::Moving }
+}
+
+fn asks(media: &str) -> bool {
+    let list = window().match_media(media).ok().flatten();
+    list.is_some_and(|list| list.matches())
+}
+
+/// The view of the page that is mounted.
+pub fn use_view() -> View {
+    use_context().expect("the page provides its view before any panel")
+}
