@@ -17,5 +17,9 @@
 pub mod cluster;
 pub mod kafka;
 pub mod lab;
+pub mod picture;
 pub mod sim;
+pub mod text;
+#[cfg(target_arch = "wasm32")]
+pub mod ui;
 pub mod zk;

@@ -12,12 +12,7 @@ use crate::text::Phrase;
 /// The stage.
 pub fn stage() -> StagePicture {
     StagePicture {
-        ensemble: Ensemble {
-            epoch: 5,
-            together: 3,
-            voters: 3,
-            leads: true,
-        },
+        ensemble: Ensemble { epoch: 5, together: 3, voters: 3, leads: true },
         servers: vec![
             server("zk1", Role::Following),
             server("zk2", Role::Leading),
@@ -30,28 +25,14 @@ pub fn stage() -> StagePicture {
         ],
         brokers: vec![
             broker(1, 0, [rep(0, F, 11, 38), rep(1, F, 13, 45), out(2, 6, 22)]),
-            broker(
-                2,
-                1,
-                [lead(0, 3, 11, 38), rep(1, F, 10, 42), rep(2, F, 9, 25)],
-            ),
-            broker(
-                3,
-                2,
-                [rep(0, F, 11, 38), lead(1, 5, 13, 45), lead(2, 4, 12, 28)],
-            ),
+            broker(2, 1, [lead(0, 3, 11, 38), rep(1, F, 10, 42), rep(2, F, 9, 25)]),
+            broker(3, 2, [rep(0, F, 11, 38), lead(1, 5, 13, 45), lead(2, 4, 12, 28)]),
         ],
         producers: vec![Producer {
             name: "p1".into(),
             life: Life::Running,
             acks: "all".into(),
-            window: vec![
-                Slot::Again(2),
-                Slot::Flying,
-                Slot::Free,
-                Slot::Free,
-                Slot::Free,
-            ],
+            window: vec![Slot::Again(2), Slot::Flying, Slot::Free, Slot::Free, Slot::Free],
             note: Phrase::raw("orders-0"),
         }],
         groups: vec![Group {
@@ -71,12 +52,7 @@ pub fn stage() -> StagePicture {
 const F: Stand = Stand::Following;
 
 fn server(name: &str, role: Role) -> Server {
-    Server {
-        name: name.into(),
-        role,
-        life: Life::Running,
-        last: "5·0417".into(),
-    }
+    Server { name: name.into(), role, life: Life::Running, last: "5·0417".into() }
 }
 
 fn session(id: i32, server: &str, left: i32, thread: Thread) -> Session {
@@ -120,16 +96,9 @@ fn broker(id: i32, leads: i32, replicas: [Replica; 3]) -> Broker {
         name: format!("broker{id}"),
         id,
         life,
-        state: Phrase::key(if id == 2 {
-            "page.life.killed"
-        } else {
-            "page.life.alive"
-        }),
+        state: Phrase::key(if id == 2 { "page.life.killed" } else { "page.life.alive" }),
         leads,
-        crown: (id == 3).then_some(Crown {
-            epoch: 7,
-            stale: false,
-        }),
+        crown: (id == 3).then_some(Crown { epoch: 7, stale: false }),
         coordinates: if id == 1 { vec!["g1".into()] } else { vec![] },
         replicas: replicas.into(),
         internal: 0,
@@ -138,12 +107,7 @@ fn broker(id: i32, leads: i32, replicas: [Replica; 3]) -> Broker {
 }
 
 fn member(name: &str, cells: [Cell; 3], lag: i64) -> Member {
-    Member {
-        name: name.into(),
-        life: Life::Running,
-        cells: cells.into(),
-        lag,
-    }
+    Member { name: name.into(), life: Life::Running, cells: cells.into(), lag }
 }
 
 fn row(path: &str, kind: Kind, children: i32, open: bool) -> Row {
@@ -163,12 +127,7 @@ fn row(path: &str, kind: Kind, children: i32, open: bool) -> Row {
 
 fn id_row(id: i32, left: i32) -> Row {
     Row {
-        owner: Some(Owner {
-            process: format!("broker{id}"),
-            left,
-            timeout: 60,
-            silent: id == 2,
-        }),
+        owner: Some(Owner { process: format!("broker{id}"), left, timeout: 60, silent: id == 2 }),
         ..row(&format!("/brokers/ids/{id}"), Kind::Ephemeral, 0, false)
     }
 }
@@ -179,16 +138,11 @@ pub fn tree() -> TreePicture {
         value: Phrase::raw(value),
         ..row(path, Kind::Persistent, 1, false)
     };
-    let watched = |row: Row, watch: Watch, who: &str| Row {
-        watches: vec![(watch, who.into())],
-        ..row
-    };
+    let watched =
+        |row: Row, watch: Watch, who: &str| Row { watches: vec![(watch, who.into())], ..row };
     let p = Kind::Persistent;
-    let state = Change::Changed {
-        old: "isr 2,1,3".into(),
-        new: "isr 2,3".into(),
-        versions: (3, 4),
-    };
+    let state =
+        Change::Changed { old: "isr 2,1,3".into(), new: "isr 2,3".into(), versions: (3, 4) };
     let rows = vec![
         row("/brokers", p, 3, true),
         watched(row("/brokers/ids", p, 3, true), Watch::Children, "3"),
@@ -198,41 +152,20 @@ pub fn tree() -> TreePicture {
         watched(row("/brokers/topics", p, 1, true), Watch::Children, "3"),
         watched(row("/brokers/topics/orders", p, 1, true), Watch::Data, "3"),
         row("/brokers/topics/orders/partitions", p, 3, true),
-        says(
-            "/brokers/topics/orders/partitions/0",
-            "leader 1 · isr 1,2,3",
-        ),
-        says(
-            "/brokers/topics/orders/partitions/1",
-            "leader 2 · isr 2,3,1",
-        ),
+        says("/brokers/topics/orders/partitions/0", "leader 1 · isr 1,2,3"),
+        says("/brokers/topics/orders/partitions/1", "leader 2 · isr 2,3,1"),
         row("/brokers/topics/orders/partitions/2", p, 1, true),
-        Row {
-            change: state,
-            ..row("/brokers/topics/orders/partitions/2/state", p, 0, false)
-        },
+        Row { change: state, ..row("/brokers/topics/orders/partitions/2/state", p, 0, false) },
         watched(
-            Row {
-                value: Phrase::raw("3"),
-                ..row("/controller", Kind::Ephemeral, 0, false)
-            },
+            Row { value: Phrase::raw("3"), ..row("/controller", Kind::Ephemeral, 0, false) },
             Watch::Data,
             "1 2",
         ),
-        Row {
-            value: Phrase::raw("7"),
-            ..row("/controller_epoch", p, 0, false)
-        },
+        Row { value: Phrase::raw("7"), ..row("/controller_epoch", p, 0, false) },
         row("/admin", p, 2, false),
         row("/tour", Kind::Container, 2, true),
-        Row {
-            change: Change::Created,
-            ..row("/tour/note-0000000004", p, 0, false)
-        },
-        Row {
-            change: Change::Deleted,
-            ..row("/tour/hello", Kind::Ephemeral, 0, false)
-        },
+        Row { change: Change::Created, ..row("/tour/note-0000000004", p, 0, false) },
+        Row { change: Change::Deleted, ..row("/tour/hello", Kind::Ephemeral, 0, false) },
     ];
     TreePicture { rows, note: None }
 }
@@ -256,9 +189,7 @@ pub fn inspector() -> InspectorPicture {
         sign: Sign::Ring(session(2, "zk2", 36, Thread::Slack)),
         name: Phrase::key("page.session.of").with("owner", "broker2"),
         exact: "0x2000a41c7e0001".into(),
-        state: Phrase::key("page.session.left")
-            .with("left", "3.6 s")
-            .with("timeout", "6.0 s"),
+        state: Phrase::key("page.session.left").with("left", "3.6 s").with("timeout", "6.0 s"),
         facts: vec![
             fact("page.fact.attached", "zk2", false),
             fact("page.fact.owns", "/brokers/ids/2", true),
@@ -292,30 +223,14 @@ pub fn inspector() -> InspectorPicture {
 
 /// The sentence.
 pub fn sentence() -> SentencePicture {
-    let field = |name, words: &str, chip| Field {
-        name,
-        words: Phrase::raw(words),
-        chip,
-    };
+    let field = |name, words: &str, chip| Field { name, words: Phrase::raw(words), chip };
     SentencePicture {
         key: "page.guide.killed",
         fields: vec![
-            field(
-                "broker",
-                "broker 2",
-                Chip::Name(Target::Process("broker2".into())),
-            ),
-            field(
-                "session",
-                "session",
-                Chip::Name(Target::Session("broker2".into())),
-            ),
+            field("broker", "broker 2", Chip::Name(Target::Process("broker2".into()))),
+            field("session", "session", Chip::Name(Target::Session("broker2".into()))),
             field("left", "3.6 s", Chip::Figure),
-            field(
-                "path",
-                "/brokers/ids/2",
-                Chip::Quoted(Target::Znode("/brokers/ids/2".into())),
-            ),
+            field("path", "/brokers/ids/2", Chip::Quoted(Target::Znode("/brokers/ids/2".into()))),
         ],
         event: None,
         by_you: true,

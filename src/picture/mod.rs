@@ -11,6 +11,7 @@ pub mod shape;
 pub mod stage;
 pub mod target;
 pub mod tree;
+pub mod znode_value;
 
 #[cfg(any(test, debug_assertions))]
 pub mod fixture;

@@ -45,10 +45,7 @@ pub enum Chip {
 impl SentencePicture {
     /// The sentence as a phrase, for whoever hears it.
     pub fn phrase(&self) -> Phrase {
-        let fields = self
-            .fields
-            .iter()
-            .map(|field| (field.name, field.words.clone()));
+        let fields = self.fields.iter().map(|field| (field.name, field.words.clone()));
         Phrase::Line(self.key, fields.collect())
     }
 }

@@ -96,11 +96,7 @@ impl Drawing {
         d: impl Into<Cow<'static, str>>,
         class: impl Into<Class>,
     ) {
-        self.shapes.push(Shape::Path {
-            at,
-            d: d.into(),
-            class: class.into(),
-        });
+        self.shapes.push(Shape::Path { at, d: d.into(), class: class.into() });
     }
 
     /// A straight line.
@@ -116,21 +112,12 @@ impl Drawing {
 
     /// A circle, its radius in tenths of a pixel.
     pub fn circle(&mut self, at: (i32, i32), tenths: i32, class: impl Into<Class>) {
-        self.shapes.push(Shape::Circle {
-            at,
-            tenths,
-            class: class.into(),
-        });
+        self.shapes.push(Shape::Circle { at, tenths, class: class.into() });
     }
 
     /// What is left of a ring, in thousandths.
     pub fn ring(&mut self, at: (i32, i32), radius: i32, rest: i32, class: impl Into<Class>) {
-        self.shapes.push(Shape::Ring {
-            at,
-            radius,
-            rest,
-            class: class.into(),
-        });
+        self.shapes.push(Shape::Ring { at, radius, rest, class: class.into() });
     }
 
     /// Words that begin at a place.
@@ -150,11 +137,7 @@ impl Drawing {
 
     /// Another drawing, turned about a point by tenths of a degree.
     pub fn turned(&mut self, about: (i32, i32), tenths: i32, inner: Drawing) {
-        self.shapes.push(Shape::Turned {
-            about,
-            tenths,
-            shapes: inner.shapes,
-        });
+        self.shapes.push(Shape::Turned { about, tenths, shapes: inner.shapes });
     }
 
     /// Another drawing on top of this one.
@@ -163,12 +146,7 @@ impl Drawing {
     }
 
     fn words(&mut self, at: (i32, i32), anchor: Anchor, words: Phrase, class: impl Into<Class>) {
-        self.shapes.push(Shape::Text {
-            at,
-            anchor,
-            words,
-            class: class.into(),
-        });
+        self.shapes.push(Shape::Text { at, anchor, words, class: class.into() });
     }
 }
 
@@ -208,31 +186,12 @@ impl Shape {
     pub fn element(&self, catalog: &Catalog) -> Element {
         match self {
             Shape::Path { at, d, class } => path_element(*at, d, class),
-            Shape::Circle {
-                at,
-                tenths: r,
-                class,
-            } => circle_element(*at, tenths(*r), class),
-            Shape::Ring {
-                at,
-                radius,
-                rest,
-                class,
-            } => ring_element(*at, *radius, *rest, class),
-            Shape::Text {
-                at,
-                anchor,
-                words,
-                class,
-            } => Element {
-                words: Some(catalog.say(words)),
-                ..text_element(*at, *anchor, class)
-            },
-            Shape::Turned {
-                about: (x, y),
-                tenths: turn,
-                ..
-            } => Element {
+            Shape::Circle { at, tenths: r, class } => circle_element(*at, tenths(*r), class),
+            Shape::Ring { at, radius, rest, class } => ring_element(*at, *radius, *rest, class),
+            Shape::Text { at, anchor, words, class } => {
+                Element { words: Some(catalog.say(words)), ..text_element(*at, *anchor, class) }
+            }
+            Shape::Turned { about: (x, y), tenths: turn, .. } => Element {
                 name: "g",
                 attributes: vec![("transform", format!("rotate({} {x} {y})", tenths(*turn)))],
                 words: None,
@@ -251,30 +210,15 @@ impl Shape {
 
 fn path_element((x, y): (i32, i32), d: &str, class: &str) -> Element {
     let transform = format!("translate({x} {y})");
-    let attributes = vec![
-        ("class", class.to_string()),
-        ("d", d.to_string()),
-        ("transform", transform),
-    ];
-    Element {
-        name: "path",
-        attributes,
-        words: None,
-    }
+    let attributes =
+        vec![("class", class.to_string()), ("d", d.to_string()), ("transform", transform)];
+    Element { name: "path", attributes, words: None }
 }
 
 fn circle_element((x, y): (i32, i32), r: String, class: &str) -> Element {
-    let attributes = vec![
-        ("class", class.to_string()),
-        ("cx", x.to_string()),
-        ("cy", y.to_string()),
-        ("r", r),
-    ];
-    Element {
-        name: "circle",
-        attributes,
-        words: None,
-    }
+    let attributes =
+        vec![("class", class.to_string()), ("cx", x.to_string()), ("cy", y.to_string()), ("r", r)];
+    Element { name: "circle", attributes, words: None }
 }
 
 /// The rest of a ring ends at twelve o'clock: dashes of a path whose length is called 1000 need
@@ -282,15 +226,10 @@ fn circle_element((x, y): (i32, i32), r: String, class: &str) -> Element {
 fn ring_element((x, y): (i32, i32), radius: i32, rest: i32, class: &str) -> Element {
     let mut ring = circle_element((x, y), radius.to_string(), class);
     let gone = 1000 - rest.clamp(0, 1000);
-    let dashes = if gone == 0 {
-        "none".to_string()
-    } else {
-        format!("0 {gone} 2000")
-    };
+    let dashes = if gone == 0 { "none".to_string() } else { format!("0 {gone} 2000") };
     ring.attributes.push(("pathLength", "1000".to_string()));
     ring.attributes.push(("stroke-dasharray", dashes));
-    ring.attributes
-        .push(("transform", format!("rotate(-90 {x} {y})")));
+    ring.attributes.push(("transform", format!("rotate(-90 {x} {y})")));
     ring
 }
 
@@ -306,19 +245,12 @@ fn text_element((x, y): (i32, i32), anchor: Anchor, class: &str) -> Element {
         ("y", y.to_string()),
         ("text-anchor", hung.to_string()),
     ];
-    Element {
-        name: "text",
-        attributes,
-        words: None,
-    }
+    Element { name: "text", attributes, words: None }
 }
 
 /// Shapes as SVG text, an element a line: how a drawing is read in a test.
 pub fn notation(shapes: &[Shape], catalog: &Catalog) -> String {
-    shapes
-        .iter()
-        .map(|shape| element_notation(shape, catalog))
-        .collect()
+    shapes.iter().map(|shape| element_notation(shape, catalog)).collect()
 }
 
 fn element_notation(shape: &Shape, catalog: &Catalog) -> String {
@@ -329,10 +261,7 @@ fn element_notation(shape: &Shape, catalog: &Catalog) -> String {
         Some(words) => words,
         None => notation(shape.inside(), catalog),
     };
-    format!(
-        "<{}{attributes}>{inside}</{}>\n",
-        element.name, element.name
-    )
+    format!("<{}{attributes}>{inside}</{}>\n", element.name, element.name)
 }
 
 #[cfg(test)]
@@ -342,13 +271,7 @@ mod tests {
 
     #[test]
     fn tenths_are_written_as_svg_reads_them() {
-        let cases = [
-            (0, "0"),
-            (85, "8.5"),
-            (-5, "-0.5"),
-            (160, "16"),
-            (-31, "-3.1"),
-        ];
+        let cases = [(0, "0"), (85, "8.5"), (-5, "-0.5"), (160, "16"), (-31, "-3.1")];
         for (value, expected) in cases {
             assert_eq!(tenths(value), expected);
         }
@@ -360,10 +283,8 @@ mod tests {
         drawing.ring((38, 38), 30, 600, "ring");
         drawing.ring((38, 38), 30, 1000, "ring");
         let text = notation(&drawing.shapes, &Catalog::of(Language::English));
-        let dashes: Vec<bool> = text
-            .lines()
-            .map(|line| line.contains("stroke-dasharray=\"0 400 2000\""))
-            .collect();
+        let dashes: Vec<bool> =
+            text.lines().map(|line| line.contains("stroke-dasharray=\"0 400 2000\"")).collect();
         assert_eq!(dashes, [true, false]);
         assert!(text.contains("rotate(-90 38 38)"));
     }
@@ -375,10 +296,7 @@ mod tests {
         let mut drawing = Drawing::new();
         drawing.turned((10, 20), 40, inner);
         let text = notation(&drawing.shapes, &Catalog::of(Language::English));
-        assert!(
-            text.starts_with("<g transform=\"rotate(4 10 20)\"><text class=\"bid\""),
-            "{text}"
-        );
+        assert!(text.starts_with("<g transform=\"rotate(4 10 20)\"><text class=\"bid\""), "{text}");
         assert!(text.contains(">1</text>"));
     }
 }

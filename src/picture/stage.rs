@@ -115,11 +115,7 @@ pub struct Session {
 impl Session {
     /// What is left, in thousandths of the whole.
     pub fn rest(&self) -> i32 {
-        if self.timeout == 0 {
-            0
-        } else {
-            (self.left * 1000 / self.timeout).clamp(0, 1000)
-        }
+        if self.timeout == 0 { 0 } else { (self.left * 1000 / self.timeout).clamp(0, 1000) }
     }
 }
 

@@ -3,10 +3,14 @@
 //!
 //! *Invariant:* a row's place in the list depends on paths only, so that a row keeps its key.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::drawing::plain_seconds;
+use super::znode_value;
 use crate::text::Phrase;
+use crate::zk::stat::{self, SessionId};
+use crate::zk::tree::{Tree, Znode};
 
 /// The tree as it shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -136,3 +140,120 @@ impl Row {
 
 /// Which paths are open.
 pub type Open = BTreeSet<String>;
+
+/// What a tree is drawn from.
+pub struct Sight<'a> {
+    /// The tree at the cursor.
+    pub now: &'a Tree,
+    /// The tree at the last step of a person.
+    pub before: &'a Tree,
+    /// Which paths are open.
+    pub open: &'a Open,
+    /// Whose session this is, and what is left of it.
+    pub owner: &'a dyn Fn(SessionId) -> Option<Owner>,
+    /// Who watches which path.
+    pub watches: &'a BTreeMap<String, Vec<(Watch, String)>>,
+}
+
+/// The rows of a tree.
+pub fn rows(sight: &Sight<'_>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    below(sight, "", 0, &mut rows);
+    rows
+}
+
+/// The children of a path and what is open below them.
+fn below(sight: &Sight<'_>, parent: &str, depth: i32, rows: &mut Vec<Row>) {
+    let names = names_under(sight, parent);
+    let count = i32::try_from(names.len()).expect("a tree fits in memory");
+    for (name, place) in names.iter().zip(1..) {
+        let path = format!("{parent}/{name}");
+        let open = sight.open.contains(&path);
+        let Some(row) = row(sight, &path, (depth, (place, count)), open) else { continue };
+        let has_more = row.open;
+        rows.push(row);
+        if has_more {
+            below(sight, &path, depth + 1, rows);
+        }
+    }
+}
+
+/// The names of children that are there, or were there at the last step.
+fn names_under(sight: &Sight<'_>, parent: &str) -> BTreeSet<Arc<str>> {
+    let path = if parent.is_empty() { "/" } else { parent };
+    let nodes = [sight.now.znode(path), sight.before.znode(path)];
+    nodes.into_iter().flatten().flat_map(|node| node.children.iter().cloned()).collect()
+}
+
+fn row(
+    sight: &Sight<'_>,
+    path: &str,
+    (depth, place): (i32, (i32, i32)),
+    open: bool,
+) -> Option<Row> {
+    let (now, before) = (sight.now.znode(path), sight.before.znode(path));
+    let znode = now.or(before)?;
+    let children = i32::try_from(names_under(sight, path).len()).unwrap_or(i32::MAX);
+    let open = open && children > 0;
+    let owner = match znode.stat.owner {
+        stat::Owner::Session(session) if now.is_some() => (sight.owner)(session),
+        _ => None,
+    };
+    Some(Row {
+        depth,
+        kind: kind(znode),
+        children,
+        open,
+        place,
+        value: value(sight.now, path, znode, open),
+        owner,
+        watches: sight.watches.get(path).cloned().unwrap_or_default(),
+        change: change(sight, path, open),
+        path: path.to_string(),
+    })
+}
+
+fn kind(znode: &Znode) -> Kind {
+    match znode.stat.owner {
+        stat::Owner::Persistent => Kind::Persistent,
+        stat::Owner::Session(_) => Kind::Ephemeral,
+        stat::Owner::Container => Kind::Container,
+        stat::Owner::Ttl(_) => Kind::Ttl,
+    }
+}
+
+/// A closed row speaks for the one below it, where that one says all there is to say.
+fn value(tree: &Tree, path: &str, znode: &Znode, open: bool) -> Phrase {
+    if !open && let Some(state) = tree.znode(&format!("{path}/state")) {
+        return Phrase::raw(znode_value::words(&format!("{path}/state"), &state.data));
+    }
+    Phrase::raw(znode_value::words(path, &znode.data))
+}
+
+fn change(sight: &Sight<'_>, path: &str, open: bool) -> Change {
+    match (sight.now.znode(path), sight.before.znode(path)) {
+        (Some(_), None) => Change::Created,
+        (None, _) => Change::Deleted,
+        (Some(now), Some(before)) if now.stat.czxid != before.stat.czxid => Change::Created,
+        (Some(now), Some(before)) if now.stat.version != before.stat.version => {
+            changed(path, now, before)
+        }
+        _ if open => Change::None,
+        _ => below_changed(sight, path).unwrap_or(Change::None),
+    }
+}
+
+fn changed(path: &str, now: &Znode, before: &Znode) -> Change {
+    Change::Changed {
+        old: znode_value::words(path, &before.data),
+        new: znode_value::words(path, &now.data),
+        versions: (before.stat.version, now.stat.version),
+    }
+}
+
+/// The change of the state under a closed partition.
+fn below_changed(sight: &Sight<'_>, path: &str) -> Option<Change> {
+    let path = format!("{path}/state");
+    let (now, before) = (sight.now.znode(&path)?, sight.before.znode(&path)?);
+    (now.stat.version != before.stat.version).then(|| changed(&path, now, before))
+}

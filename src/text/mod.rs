@@ -30,9 +30,7 @@ impl Language {
     /// The language of a tag such as `zh-CN`, by its first part.
     pub fn of_tag(tag: &str) -> Option<Language> {
         let first = tag.split('-').next()?;
-        LANGUAGES
-            .into_iter()
-            .find(|language| language.tag() == first)
+        LANGUAGES.into_iter().find(|language| language.tag() == first)
     }
 
     /// The other language: the page's switch has two positions.
@@ -111,9 +109,7 @@ impl Catalog {
     /// The catalog of a language.
     pub fn of(language: Language) -> Catalog {
         let lines = language.sources().iter().flat_map(|text| text.lines());
-        Catalog {
-            lines: lines.filter_map(entry).collect(),
-        }
+        Catalog { lines: lines.filter_map(entry).collect() }
     }
 
     /// The words of a phrase. A key that the catalog lacks is said as it is.
@@ -133,9 +129,7 @@ impl Catalog {
         let value = |name: &str| fields.iter().find(|(field, _)| *field == name);
         let words = |piece: Piece| match piece {
             Piece::Plain(words) => words.to_string(),
-            Piece::Field(name) => value(name)
-                .map(|(_, said)| self.say(said))
-                .unwrap_or_default(),
+            Piece::Field(name) => value(name).map(|(_, said)| self.say(said)).unwrap_or_default(),
         };
         self.pieces(key).into_iter().map(words).collect()
     }
@@ -191,11 +185,7 @@ mod tests {
         let keys = |catalog: &Catalog| catalog.lines.keys().copied().collect::<Vec<_>>();
         assert_eq!(keys(&english), keys(&chinese));
         for key in keys(&english) {
-            assert_eq!(
-                fields(&english, key),
-                fields(&chinese, key),
-                "fields of {key}"
-            );
+            assert_eq!(fields(&english, key), fields(&chinese, key), "fields of {key}");
         }
     }
 
@@ -204,12 +194,7 @@ mod tests {
         for language in LANGUAGES {
             let entries = language.sources().iter().flat_map(|text| text.lines());
             let count = entries.filter_map(entry).count();
-            assert_eq!(
-                count,
-                Catalog::of(language).lines.len(),
-                "{}",
-                language.tag()
-            );
+            assert_eq!(count, Catalog::of(language).lines.len(), "{}", language.tag());
         }
     }
 
@@ -217,9 +202,7 @@ mod tests {
     fn fields_are_filled_by_words_and_by_phrases() {
         let lines = BTreeMap::from([("a", "{x} of {y} left"), ("b", "three")]);
         let catalog = Catalog { lines };
-        let phrase = Phrase::key("a")
-            .with("x", 2)
-            .with_phrase("y", Phrase::key("b"));
+        let phrase = Phrase::key("a").with("x", 2).with_phrase("y", Phrase::key("b"));
         assert_eq!(catalog.say(&phrase), "2 of three left");
         assert_eq!(catalog.say(&Phrase::key("lost")), "lost");
         assert_eq!(split("{x"), [Piece::Plain("{x")]);

@@ -40,23 +40,17 @@ fn renew(group: &Element, element: &Element, old: &Shape, new: &Shape, catalog: 
         patch(element, old.inside(), new.inside(), catalog);
     } else {
         let fresh = create(new, catalog);
-        group
-            .replace_child(&fresh, element)
-            .expect("the element is a child of its group");
+        group.replace_child(&fresh, element).expect("the element is a child of its group");
     }
 }
 
 fn append(group: &Element, shape: &Shape, catalog: &Catalog) {
-    group
-        .append_child(&create(shape, catalog))
-        .expect("a group takes children");
+    group.append_child(&create(shape, catalog)).expect("a group takes children");
 }
 
 fn create(shape: &Shape, catalog: &Catalog) -> Element {
     let name = shape.element(catalog).name;
-    let element = document()
-        .create_element_ns(Some(SVG), name)
-        .expect("SVG has this element");
+    let element = document().create_element_ns(Some(SVG), name).expect("SVG has this element");
     describe(&element, shape, catalog);
     patch(&element, &[], shape.inside(), catalog);
     element.unchecked_into()
@@ -65,9 +59,7 @@ fn create(shape: &Shape, catalog: &Catalog) -> Element {
 fn describe(element: &Element, shape: &Shape, catalog: &Catalog) {
     let described = shape.element(catalog);
     for (name, value) in described.attributes {
-        element
-            .set_attribute(name, &value)
-            .expect("shapes have known attributes");
+        element.set_attribute(name, &value).expect("shapes have known attributes");
     }
     if let Some(words) = described.words {
         element.set_text_content(Some(&words));

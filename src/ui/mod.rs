@@ -5,6 +5,8 @@
 
 pub mod draw;
 pub mod icon;
+pub mod keys;
+pub mod mirror;
 pub mod panels;
 pub mod scene;
 pub mod view;
@@ -27,12 +29,9 @@ use view::View;
 /// Puts the page in the seat that `index.html` keeps for it.
 pub fn mount() {
     console_error_panic_hook::set_once();
-    let seat = document()
-        .get_element_by_id("app")
-        .expect("index.html keeps a seat for the page");
+    let seat = document().get_element_by_id("app").expect("index.html keeps a seat for the page");
     seat.set_text_content(None);
-    seat.remove_attribute("aria-busy")
-        .expect("this is an attribute's name");
+    seat.remove_attribute("aria-busy").expect("this is an attribute's name");
     mount_to(seat.unchecked_into(), Page).forget();
 }
 

@@ -50,9 +50,7 @@ impl Theme {
     }
 
     fn of_tag(tag: &str) -> Option<Theme> {
-        [Theme::Light, Theme::Dark, Theme::Projector]
-            .into_iter()
-            .find(|theme| theme.tag() == tag)
+        [Theme::Light, Theme::Dark, Theme::Projector].into_iter().find(|theme| theme.tag() == tag)
     }
 }
 
@@ -100,6 +98,8 @@ pub struct View {
     pub seat: RwSignal<Seat>,
     /// Whether things travel.
     pub motion: RwSignal<Motion>,
+    /// Whether single keys act.
+    pub single_keys: RwSignal<bool>,
     catalog: RwSignal<Arc<Catalog>>,
 }
 
@@ -117,6 +117,7 @@ impl View {
             selected: RwSignal::new(None),
             seat: RwSignal::new(Seat::Cluster),
             motion: RwSignal::new(motion(asked("motion").as_deref())),
+            single_keys: RwSignal::new(true),
             catalog: RwSignal::new(Arc::new(Catalog::of(language))),
         };
         view.show_on_root();
@@ -140,10 +141,7 @@ impl View {
 
     /// Selects a thing.
     pub fn select(self, target: Target) {
-        if self
-            .selected
-            .with_untracked(|now| now.as_ref() != Some(&target))
-        {
+        if self.selected.with_untracked(|now| now.as_ref() != Some(&target)) {
             self.selected.set(Some(target));
         }
     }
@@ -170,8 +168,7 @@ impl View {
                 ("data-motion", motion),
             ];
             for (name, value) in attributes {
-                root.set_attribute(name, value)
-                    .expect("these are attribute names");
+                root.set_attribute(name, value).expect("these are attribute names");
             }
             document().set_title(&self.key("page.title"));
         });
@@ -188,11 +185,7 @@ fn browser_language() -> Option<String> {
 }
 
 fn device_theme() -> Theme {
-    if asks("(prefers-color-scheme: dark)") {
-        Theme::Dark
-    } else {
-        Theme::Light
-    }
+    if asks("(prefers-color-scheme: dark)") { Theme::Dark } else { Theme::Light }
 }
 
 fn motion(asked: Option<&str>) -> Motion {

@@ -75,11 +75,7 @@ fn outline(card: &Card, broker: &Broker, light: Light) -> Drawing {
         shard.path((x + w + 3, y - 4), SHARD, "obj dead");
         drawing.turned((x + w, y + 24), 70, shard);
     } else {
-        let class = if broker.life == Life::Frozen {
-            "obj frozen"
-        } else {
-            "obj"
-        };
+        let class = if broker.life == Life::Frozen { "obj frozen" } else { "obj" };
         drawing.rect((x, y), (w, h), 4, class);
     }
     if light == Light::Lit {
@@ -120,16 +116,8 @@ fn tall_title(card: &Card, broker: &Broker) -> Drawing {
     let mut drawing = Drawing::new();
     let (x, y) = card.at;
     let gone = if broker.life.is_gone() { " gonet" } else { "" };
-    drawing.text(
-        (x + 12, y + 37),
-        Phrase::raw(broker.id),
-        format!("bid{gone}"),
-    );
-    let second = if broker.life.is_gone() {
-        "t12 gonet"
-    } else {
-        "t12 i2"
-    };
+    drawing.text((x + 12, y + 37), Phrase::raw(broker.id), format!("bid{gone}"));
+    let second = if broker.life.is_gone() { "t12 gonet" } else { "t12 i2" };
     drawing.text((x + 12, y + 60), broker.state.clone(), second);
     drawing.text((x + 12, y + 77), leads(broker), second);
     if let Some(crown) = broker.crown {
@@ -149,23 +137,11 @@ fn title(card: &Card, broker: &Broker, plate: &Plate) -> Drawing {
     let mut drawing = Drawing::new();
     let (x, y) = card.at;
     let gone = if broker.life.is_gone() { " gonet" } else { "" };
-    drawing.text(
-        (x + 14, y + 28),
-        Phrase::raw(broker.id),
-        format!("bid{gone}"),
-    );
+    drawing.text((x + 14, y + 28), Phrase::raw(broker.id), format!("bid{gone}"));
     let digits = i32::try_from(broker.id.to_string().len()).expect("a short id");
     let left = x + 20 + 13 * digits;
-    drawing.text(
-        (left, y + 17),
-        Phrase::key("page.kind.broker"),
-        format!("sc{gone}"),
-    );
-    let second = if broker.life.is_gone() {
-        "t11 gonet"
-    } else {
-        "t11 i2"
-    };
+    drawing.text((left, y + 17), Phrase::key("page.kind.broker"), format!("sc{gone}"));
+    let second = if broker.life.is_gone() { "t11 gonet" } else { "t11 i2" };
     drawing.text((left, y + 29), status(broker, plate), second);
     drawing
 }
@@ -176,9 +152,7 @@ pub fn status(broker: &Broker, plate: &Plate) -> Phrase {
         return broker.state.clone();
     }
     let state = broker.state.clone();
-    Phrase::key("page.pair")
-        .with_phrase("a", state)
-        .with_phrase("b", leads(broker))
+    Phrase::key("page.pair").with_phrase("a", state).with_phrase("b", leads(broker))
 }
 
 fn leads(broker: &Broker) -> Phrase {
@@ -198,11 +172,7 @@ fn crowned((right, y): (i32, i32), crown: Crown, plate: &Plate) -> Drawing {
     drawing.path((right - 33, y + 6), POINTS, class);
     drawing.path((right - 33, y + 6), "M0 14.5h19", "ln15");
     if plate.minor {
-        drawing.ended(
-            (right - 40, y + 17),
-            Phrase::key("page.kind.controller"),
-            "sc",
-        );
+        drawing.ended((right - 40, y + 17), Phrase::key("page.kind.controller"), "sc");
     }
     let epoch = Phrase::key("page.epoch").with("n", crown.epoch);
     drawing.ended((right - 40, y + 29), epoch, "t11");
@@ -219,11 +189,7 @@ fn coordinator((right, y): (i32, i32), group: &str, plate: &Plate) -> Drawing {
         drawing.circle(at, 22, "inkfill");
     }
     if plate.minor {
-        drawing.ended(
-            (right - 34, y + 2),
-            Phrase::key("page.kind.coordinator"),
-            "sc",
-        );
+        drawing.ended((right - 34, y + 2), Phrase::key("page.kind.coordinator"), "sc");
     }
     let of = Phrase::key("page.broker.of").with("group", group);
     drawing.ended((right - 34, y + 14), of, "t11");
@@ -246,31 +212,16 @@ pub fn seats(card: &Card, broker: &Broker, plate: &Plate) -> Vec<Seat> {
     if plate.phone {
         let (x, y) = (card.at.0 + 126, card.at.1 + 22);
         let cells = ((card.size.0 - 126 - 76 - 36) / PITCH).clamp(0, 13);
-        let seat = |row: i32| Seat {
-            at: (x, y + row * 32),
-            label: 76,
-            cells,
-            airy: true,
-            gone,
-        };
+        let seat = |row: i32| Seat { at: (x, y + row * 32), label: 76, cells, airy: true, gone };
         return (0..number).map(seat).collect();
     }
     let room = card.size.1 - HEAD - 18;
-    let pitch = if number <= 3 {
-        31
-    } else {
-        (room / number).max(13)
-    };
+    let pitch = if number <= 3 { 31 } else { (room / number).max(13) };
     let airy = pitch >= 28;
     let first = card.at.1 + HEAD + if airy { 20 } else { 8 };
     let label = if card.size.0 < 200 { 62 } else { 76 };
     let cells = ((card.size.0 - 14 - label - 29) / PITCH).clamp(0, 13);
-    let seat = |row: i32| Seat {
-        at: (card.at.0 + 14, first + row * pitch),
-        label,
-        cells,
-        airy,
-        gone,
-    };
+    let seat =
+        |row: i32| Seat { at: (card.at.0 + 14, first + row * pitch), label, cells, airy, gone };
     (0..number).map(seat).collect()
 }

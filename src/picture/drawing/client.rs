@@ -30,12 +30,7 @@ pub fn producer(frame: &Frame, producer: &Producer, light: Light, plate: &Plate)
         _ => "obj dead",
     };
     let (half, tip) = (h / 2, 13);
-    let d = format!(
-        "M0 0H{}l{tip} {half}l-{tip} {}H0l11 -{}z",
-        body - tip,
-        h - half,
-        h - half
-    );
+    let d = format!("M0 0H{}l{tip} {half}l-{tip} {}H0l11 -{}z", body - tip, h - half, h - half);
     drawing.path((x, y), d.clone(), class);
     if producer.life.is_gone() {
         drawing.path((x, y), d, "hatchfill");
@@ -73,11 +68,7 @@ fn producer_words(frame: &Frame, producer: &Producer, plate: &Plate) -> Drawing 
     let within = plate.phone || !plate.minor;
     let window = (x + if within { 136 } else { 202 }, middle - 8);
     if plate.minor && frame.size.1 >= 50 {
-        drawing.text(
-            (window.0, y + 14),
-            Phrase::key("page.producer.window"),
-            "sc",
-        );
+        drawing.text((window.0, y + 14), Phrase::key("page.producer.window"), "sc");
         drawing.text((window.0, y + 54), producer.note.clone(), "t11 i2");
     }
     for (slot, column) in producer.window.iter().zip(0..) {
@@ -88,14 +79,8 @@ fn producer_words(frame: &Frame, producer: &Producer, plate: &Plate) -> Drawing 
 
 /// How many of a producer's slots are taken.
 pub fn in_flight(producer: &Producer) -> Phrase {
-    let taken = producer
-        .window
-        .iter()
-        .filter(|slot| **slot != Slot::Free)
-        .count();
-    Phrase::key("page.producer.in-flight")
-        .with("n", taken)
-        .with("of", producer.window.len())
+    let taken = producer.window.iter().filter(|slot| **slot != Slot::Free).count();
+    Phrase::key("page.producer.in-flight").with("n", taken).with("of", producer.window.len())
 }
 
 fn slot_cell(at: (i32, i32), slot: Slot) -> Drawing {
@@ -130,11 +115,7 @@ pub fn group(frame: &Frame, group: &Group, light: Light, plate: &Plate) -> Drawi
         drawing.text((x + 50, y + 32), Phrase::raw(&group.state), "t11 b");
         let generation = Phrase::key("page.group.generation").with("n", group.generation);
         drawing.text((x + 50, y + 46), generation, "t11 i2");
-        drawing.line(
-            (x + plate.group_head, y),
-            (x + plate.group_head, y + h),
-            "hair",
-        );
+        drawing.line((x + plate.group_head, y), (x + plate.group_head, y + h), "hair");
     }
     drawing.over(matrix(frame, group, plate));
     drawing
@@ -153,37 +134,21 @@ struct Matrix {
 
 impl Matrix {
     fn of(frame: &Frame, group: &Group, plate: &Plate) -> Matrix {
-        let members = i32::try_from(group.members.len())
-            .expect("few members are drawn")
-            .max(1);
+        let members = i32::try_from(group.members.len()).expect("few members are drawn").max(1);
         let low = frame.size.1 < 50;
         let most = if low { 1 } else { 3 };
         let columns = (members + most - 1) / most;
         let rows = (members + columns - 1) / columns;
         let room = frame.size.0 - plate.group_head - 8;
         let across = room / columns;
-        let partitions = i32::try_from(group.partitions.len())
-            .expect("few partitions")
-            .max(1);
+        let partitions = i32::try_from(group.partitions.len()).expect("few partitions").max(1);
         let rest = if columns == 1 && !low { 114 } else { 56 };
         let step = ((across - rest) / partitions).clamp(8, 36);
         let (pitch, height) = if rows > 2 { (13, 11) } else { (20, 16) };
         let cell = (step - if step > 20 { 6 } else { 2 }, height);
-        let top = if low {
-            frame.at.1 + 10
-        } else {
-            frame.at.1 + 18
-        };
+        let top = if low { frame.at.1 + 10 } else { frame.at.1 + 18 };
         let left = frame.at.0 + plate.group_head + 8;
-        Matrix {
-            left,
-            top,
-            across,
-            pitch,
-            rows,
-            cell,
-            step,
-        }
+        Matrix { left, top, across, pitch, rows, cell, step }
     }
 
     /// Whether there is no room for the members' seats.
@@ -199,20 +164,14 @@ impl Matrix {
     /// Where a member's line begins: its seat.
     fn seat(&self, number: i32) -> (i32, i32) {
         let (column, row) = (number / self.rows, number % self.rows);
-        (
-            self.left + column * self.across,
-            self.top + row * self.pitch,
-        )
+        (self.left + column * self.across, self.top + row * self.pitch)
     }
 }
 
 fn matrix(frame: &Frame, group: &Group, plate: &Plate) -> Drawing {
     let mut drawing = Drawing::new();
     if group.members.is_empty() {
-        let at = (
-            frame.at.0 + plate.group_head + 16,
-            frame.at.1 + frame.size.1 / 2 + 4,
-        );
+        let at = (frame.at.0 + plate.group_head + 16, frame.at.1 + frame.size.1 / 2 + 4);
         drawing.text(at, Phrase::key("page.group.nobody"), "t11 it i2");
         return drawing;
     }
@@ -242,11 +201,7 @@ fn member_line(matrix: &Matrix, number: i32, member: &Member, group: &Group) -> 
         drawing.path((x + 4, y), "M4 15v-8a6 6 0 0 1 12 0v8M0 11h20", "ln1");
     }
     let name = x + if tight { 12 } else { 30 };
-    drawing.text(
-        (name, base),
-        Phrase::raw(&member.name),
-        format!("t12 b{gone}"),
-    );
+    drawing.text((name, base), Phrase::raw(&member.name), format!("t12 b{gone}"));
     for ((cell, partition), column) in member.cells.iter().zip(&group.partitions).zip(0..) {
         let at = (x + matrix.indent() + column * matrix.step, y);
         drawing.over(owned(matrix, at, *cell, *partition));
@@ -256,11 +211,7 @@ fn member_line(matrix: &Matrix, number: i32, member: &Member, group: &Group) -> 
             + matrix.indent()
             + matrix.step * i32::try_from(group.partitions.len()).unwrap_or(0)
             + 10;
-        drawing.text(
-            (after, base),
-            Phrase::key("page.group.lag").with("n", member.lag),
-            "t11 b",
-        );
+        drawing.text((after, base), Phrase::key("page.group.lag").with("n", member.lag), "t11 b");
     }
     drawing
 }

@@ -41,11 +41,7 @@ pub enum Light {
 impl Light {
     /// The light of a thing, given what is selected.
     pub fn of(target: &Target, selected: Option<&Target>) -> Light {
-        if selected == Some(target) {
-            Light::Lit
-        } else {
-            Light::Plain
-        }
+        if selected == Some(target) { Light::Lit } else { Light::Plain }
     }
 }
 

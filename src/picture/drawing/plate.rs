@@ -122,24 +122,15 @@ impl Plate {
     pub fn card_at(&self, number: usize, of: usize) -> Card {
         if self.phone {
             let row = i32::try_from(number).expect("few brokers are drawn");
-            return Card {
-                at: (self.margin, self.brokers + row * 124),
-                size: self.card,
-            };
+            return Card { at: (self.margin, self.brokers + row * 124), size: self.card };
         }
         let count = i32::try_from(of.max(1)).expect("few brokers are drawn");
         let room = self.size.0 - 2 * self.margin;
         let gap = if count > 5 { 10 } else { 26 };
         let width = ((room - gap * (count - 1)) / count).min(self.card.0);
-        let ends = (
-            self.margin + width / 2,
-            self.size.0 - self.margin - width / 2,
-        );
+        let ends = (self.margin + width / 2, self.size.0 - self.margin - width / 2);
         let centre = spread(ends, number, of);
-        Card {
-            at: (centre - width / 2, self.brokers),
-            size: (width, self.card.1),
-        }
+        Card { at: (centre - width / 2, self.brokers), size: (width, self.card.1) }
     }
 
     /// The centre of the ring above (or in) a broker's card.
@@ -156,32 +147,22 @@ impl Plate {
         if self.phone {
             let width = self.size.0 - 2 * self.margin;
             let row = |n: usize| self.clients + i32::try_from(n).expect("few clients") * 48;
-            let frame = |n: usize| Frame {
-                at: (left, row(n)),
-                size: (width, 40),
-            };
+            let frame = |n: usize| Frame { at: (left, row(n)), size: (width, 40) };
             let all: Vec<Frame> = (0..producers + groups).map(frame).collect();
             return (all[..producers].to_vec(), all[producers..].to_vec());
         }
         let split = if self.minor { 360 } else { 292 };
         let right = self.size.0 - self.margin - split;
-        (
-            self.column(left, 300, producers),
-            self.column(split, right, groups),
-        )
+        (self.column(left, 300, producers), self.column(split, right, groups))
     }
 
     /// Clients of one kind share the height of their seat.
     fn column(&self, x: i32, width: i32, count: usize) -> Vec<Frame> {
         let number = i32::try_from(count.max(1)).expect("few clients are drawn");
         let pitch = (self.client_height + 6) / number;
-        let frame = |row: i32| Frame {
-            at: (x, self.clients + row * pitch),
-            size: (width, pitch - 6),
-        };
-        (0..i32::try_from(count).expect("few clients"))
-            .map(frame)
-            .collect()
+        let frame =
+            |row: i32| Frame { at: (x, self.clients + row * pitch), size: (width, pitch - 6) };
+        (0..i32::try_from(count).expect("few clients")).map(frame).collect()
     }
 }
 
@@ -198,12 +179,7 @@ fn spread((first, last): (i32, i32), number: usize, of: usize) -> i32 {
 pub fn backdrop(picture: &StagePicture, selected: Option<&Target>, plate: &Plate) -> Drawing {
     let mut drawing = ensemble_words(picture, plate);
     let radius = if plate.phone { 22 } else { 36 };
-    drawing.over(server::belt(
-        plate.belt,
-        plate.ensemble,
-        radius,
-        &picture.ensemble,
-    ));
+    drawing.over(server::belt(plate.belt, plate.ensemble, radius, &picture.ensemble));
     if !plate.phone {
         drawing.over(wires(picture, plate));
         drawing.over(threads(picture, selected, plate));
@@ -215,9 +191,8 @@ fn ensemble_words(picture: &StagePicture, plate: &Plate) -> Drawing {
     let mut drawing = Drawing::new();
     let ensemble = &picture.ensemble;
     let epoch = Phrase::key("page.epoch").with("n", ensemble.epoch);
-    let quorum = Phrase::key("page.quorum")
-        .with("n", ensemble.together)
-        .with("of", ensemble.voters);
+    let quorum =
+        Phrase::key("page.quorum").with("n", ensemble.together).with("of", ensemble.voters);
     let (left, right, y) = (plate.margin, plate.size.0 - plate.margin, plate.ensemble);
     if plate.phone {
         drawing.text((left, 15), Phrase::key("page.kind.ensemble"), "sc");
@@ -244,22 +219,13 @@ fn threads(picture: &StagePicture, selected: Option<&Target>, plate: &Plate) -> 
         };
         let card = plate.card_at(number, picture.brokers.len());
         let light = Light::of(&Target::Session(session.owner.clone()), selected);
-        drawing.over(session::thread(
-            from,
-            plate.ring_at(&card),
-            session,
-            light,
-            plate,
-        ));
+        drawing.over(session::thread(from, plate.ring_at(&card), session, light, plate));
     }
     drawing
 }
 
 fn session_of<'a>(picture: &'a StagePicture, broker: &Broker) -> Option<&'a Session> {
-    picture
-        .sessions
-        .iter()
-        .find(|session| session.owner == broker.name)
+    picture.sessions.iter().find(|session| session.owner == broker.name)
 }
 
 /// The foot of the server to which a session is attached.
@@ -275,42 +241,22 @@ fn wires(picture: &StagePicture, plate: &Plate) -> Drawing {
     let mut drawing = Drawing::new();
     let feet = feet(picture, plate);
     let between: Vec<i32> = feet.iter().map(|(x, _)| x + 60).collect();
-    drawing.over(bus(
-        plate.wires.0,
-        &between,
-        plate.brokers + plate.card.1,
-        &[],
-        0,
-    ));
+    drawing.over(bus(plate.wires.0, &between, plate.brokers + plate.card.1, &[], 0));
     let down: Vec<i32> = feet.iter().map(|(x, _)| x - 68).collect();
     let up = client_tops(picture, plate);
-    drawing.over(bus(
-        plate.wires.1,
-        &down,
-        plate.brokers + plate.card.1,
-        &up,
-        plate.clients,
-    ));
+    drawing.over(bus(plate.wires.1, &down, plate.brokers + plate.card.1, &up, plate.clients));
     drawing
 }
 
 fn feet(picture: &StagePicture, plate: &Plate) -> Vec<(i32, i32)> {
     let of = picture.brokers.len();
-    (0..of)
-        .map(|number| plate.card_at(number, of).foot())
-        .collect()
+    (0..of).map(|number| plate.card_at(number, of).foot()).collect()
 }
 
 fn client_tops(picture: &StagePicture, plate: &Plate) -> Vec<i32> {
     let (producers, groups) = plate.frames(picture.producers.len(), picture.groups.len());
     let tops = producers.iter().take(1).map(|frame| frame.at.0 + 86);
-    tops.chain(
-        groups
-            .iter()
-            .take(1)
-            .map(|frame| frame.at.0 + frame.size.0 / 2),
-    )
-    .collect()
+    tops.chain(groups.iter().take(1).map(|frame| frame.at.0 + frame.size.0 / 2)).collect()
 }
 
 /// A line with taps up to the things above and down to those below; its ends are round.
@@ -384,24 +330,14 @@ fn server_part(server: &Server, at: (i32, i32), selected: Option<&Target>, plate
     } else {
         server::server(at, server, light, plate)
     };
-    Part {
-        key: target.to_string(),
-        target,
-        label,
-        drawing,
-    }
+    Part { key: target.to_string(), target, label, drawing }
 }
 
 /// A server of the tall plate: a small square and its name.
 fn small_server((x, y): (i32, i32), server: &Server, light: Light) -> Drawing {
     let mut drawing = Drawing::new();
     let gone = server.life.is_gone();
-    drawing.rect(
-        (x - 16, y - 16),
-        (32, 32),
-        7,
-        if gone { "obj dead" } else { "obj" },
-    );
+    drawing.rect((x - 16, y - 16), (32, 32), 7, if gone { "obj dead" } else { "obj" });
     if gone {
         drawing.rect((x - 16, y - 16), (32, 32), 7, "hatchfill");
     }
@@ -431,12 +367,7 @@ fn session_part(session: &Session, card: &Card, selected: Option<&Target>, plate
     } else {
         session::session(at, card.at.1, session, light, plate)
     };
-    Part {
-        key: target.to_string(),
-        target,
-        label,
-        drawing,
-    }
+    Part { key: target.to_string(), target, label, drawing }
 }
 
 fn broker_part(broker: &Broker, card: &Card, selected: Option<&Target>, plate: &Plate) -> Part {
@@ -452,12 +383,7 @@ fn broker_part(broker: &Broker, card: &Card, selected: Option<&Target>, plate: &
         .with("leads", broker.leads)
         .with_phrase("crown", crowned);
     let drawing = broker::card(card, broker, light, plate);
-    Part {
-        key: target.to_string(),
-        target,
-        label,
-        drawing,
-    }
+    Part { key: target.to_string(), target, label, drawing }
 }
 
 fn strip_parts(broker: &Broker, card: &Card, plate: &Plate) -> Vec<Part> {
@@ -498,25 +424,16 @@ fn strip_label(broker: &Broker, replica: &crate::picture::stage::Replica) -> Phr
 
 fn client_parts(picture: &StagePicture, selected: Option<&Target>, plate: &Plate) -> Vec<Part> {
     let (left, right) = plate.frames(picture.producers.len(), picture.groups.len());
-    let producers = picture
-        .producers
-        .iter()
-        .zip(&left)
-        .map(|(producer, frame)| {
-            let target = Target::Process(producer.name.clone());
-            let light = Light::of(&target, selected);
-            let label = Phrase::key("page.label.producer")
-                .with("name", &producer.name)
-                .with("acks", &producer.acks)
-                .with_phrase("flight", client::in_flight(producer));
-            let drawing = client::producer(frame, producer, light, plate);
-            Part {
-                key: target.to_string(),
-                target,
-                label,
-                drawing,
-            }
-        });
+    let producers = picture.producers.iter().zip(&left).map(|(producer, frame)| {
+        let target = Target::Process(producer.name.clone());
+        let light = Light::of(&target, selected);
+        let label = Phrase::key("page.label.producer")
+            .with("name", &producer.name)
+            .with("acks", &producer.acks)
+            .with_phrase("flight", client::in_flight(producer));
+        let drawing = client::producer(frame, producer, light, plate);
+        Part { key: target.to_string(), target, label, drawing }
+    });
     let groups = picture.groups.iter().zip(&right).map(|(group, frame)| {
         let target = Target::Group(group.name.clone());
         let light = Light::of(&target, selected);
@@ -526,12 +443,7 @@ fn client_parts(picture: &StagePicture, selected: Option<&Target>, plate: &Plate
             .with("n", group.generation)
             .with("members", group.members.len());
         let drawing = client::group(frame, group, light, plate);
-        Part {
-            key: target.to_string(),
-            target,
-            label,
-            drawing,
-        }
+        Part { key: target.to_string(), target, label, drawing }
     });
     producers.chain(groups).collect()
 }

@@ -31,11 +31,7 @@ pub fn server(at: (i32, i32), server: &Server, light: Light, plate: &Plate) -> D
 
 /// How much a server is raised: the leader is.
 fn lift(server: &Server) -> i32 {
-    if server.role == Role::Leading && !server.life.is_gone() {
-        6
-    } else {
-        0
-    }
+    if server.role == Role::Leading && !server.life.is_gone() { 6 } else { 0 }
 }
 
 fn living((x, y): (i32, i32), server: &Server) -> Drawing {
@@ -64,11 +60,7 @@ fn dead((x, y): (i32, i32), server: &Server) -> Drawing {
     let mut inner = Drawing::new();
     inner.path((x - HALF, y - HALF), BITTEN, "obj dead");
     inner.path((x - HALF, y - HALF), BITTEN, "hatchfill");
-    inner.centred(
-        (x - 2, y + 10),
-        Phrase::raw(letter(server.role)),
-        "role gonet",
-    );
+    inner.centred((x - 2, y + 10), Phrase::raw(letter(server.role)), "role gonet");
     let mut drawing = Drawing::new();
     drawing.turned((x, y + HALF), 60, inner);
     drawing
@@ -88,16 +80,8 @@ fn words((x, y): (i32, i32), server: &Server, plate: &Plate) -> Drawing {
     let mut drawing = Drawing::new();
     let gone = if server.life.is_gone() { " gonet" } else { "" };
     let left = x + HALF + 10;
-    drawing.text(
-        (left, y - 8),
-        Phrase::raw(&server.name),
-        format!("name{gone}"),
-    );
-    let second = if server.life.is_gone() {
-        " gonet"
-    } else {
-        " i2"
-    };
+    drawing.text((left, y - 8), Phrase::raw(&server.name), format!("name{gone}"));
+    let second = if server.life.is_gone() { " gonet" } else { " i2" };
     drawing.text((left, y + 7), standing(server), format!("t11{second}"));
     if plate.minor && !server.life.is_gone() {
         drawing.text((left, y + 21), Phrase::raw(&server.last), "t11 i3");
@@ -121,11 +105,7 @@ pub fn standing(server: &Server) -> Phrase {
 
 /// The belt: a capsule between two ends, closed by a buckle when a majority is together.
 pub fn belt(ends: (i32, i32), y: i32, r: i32, ensemble: &Ensemble) -> Drawing {
-    if ensemble.leads {
-        closed(ends, y, r)
-    } else {
-        open(ends, y, r, ensemble)
-    }
+    if ensemble.leads { closed(ends, y, r) } else { open(ends, y, r, ensemble) }
 }
 
 fn closed((x0, x1): (i32, i32), y: i32, r: i32) -> Drawing {

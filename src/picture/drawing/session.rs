@@ -49,16 +49,8 @@ pub fn ring(at: (i32, i32), radius: i32, session: &Session, light: Light) -> Dra
     };
     drawing.ring(at, radius, session.rest(), class);
     drawing.path(at, notch(radius), "ln1");
-    let label = if light == Light::Lit {
-        "ringt rub"
-    } else {
-        "ringt"
-    };
-    drawing.centred(
-        (at.0, at.1 + 4),
-        Phrase::raw(plain_seconds(session.left)),
-        label,
-    );
+    let label = if light == Light::Lit { "ringt rub" } else { "ringt" };
+    drawing.centred((at.0, at.1 + 4), Phrase::raw(plain_seconds(session.left)), label);
     drawing
 }
 
@@ -68,11 +60,7 @@ fn notch(radius: i32) -> String {
         let (x, y) = (thousandths * 866 / 100_000, thousandths * 500 / 100_000);
         format!("-{} {}", tenths(x), tenths(y))
     };
-    format!(
-        "M{}L{}",
-        point(radius * 1000 - 3250),
-        point(radius * 1000 + 3250)
-    )
+    format!("M{}L{}", point(radius * 1000 - 3250), point(radius * 1000 + 3250))
 }
 
 fn words((x, y): (i32, i32), session: &Session, light: Light, plate: &Plate) -> Drawing {

@@ -68,43 +68,19 @@ fn shade(seat: &Seat, replica: &Replica, leads: &'static str, else_: &'static st
 fn head(seat: &Seat, replica: &Replica) -> Drawing {
     let mut drawing = Drawing::new();
     let (x, y) = seat.at;
-    let name = if seat.gone {
-        "gonet"
-    } else {
-        shade(seat, replica, "b", "i2")
-    };
-    let name = if replica.stand == Stand::Out && !seat.gone {
-        "i2"
-    } else {
-        name
-    };
-    drawing.text(
-        (x, y + 10),
-        Phrase::raw(&replica.partition),
-        format!("t11 {name}"),
-    );
+    let name = if seat.gone { "gonet" } else { shade(seat, replica, "b", "i2") };
+    let name = if replica.stand == Stand::Out && !seat.gone { "i2" } else { name };
+    drawing.text((x, y + 10), Phrase::raw(&replica.partition), format!("t11 {name}"));
     let rail = seat.rail();
     if replica.preferred {
         let class = if seat.gone { "gonefill" } else { "inkfill" };
         drawing.path((rail - 16, y + 6), STAR, class);
     }
     let apart = seat.gone || replica.stand == Stand::Out;
-    let until = if replica.stand == Stand::Out {
-        rail - 6
-    } else {
-        rail
-    };
-    drawing.line(
-        (rail - 9, y + 6),
-        (until, y + 6),
-        if apart { "ln1 gone" } else { "ln1" },
-    );
+    let until = if replica.stand == Stand::Out { rail - 6 } else { rail };
+    drawing.line((rail - 9, y + 6), (until, y + 6), if apart { "ln1 gone" } else { "ln1" });
     let end = shade(seat, replica, "b", "i2");
-    drawing.ended(
-        (seat.end(), y + 10),
-        Phrase::raw(replica.end),
-        format!("t11 {end}"),
-    );
+    drawing.ended((seat.end(), y + 10), Phrase::raw(replica.end), format!("t11 {end}"));
     drawing
 }
 
@@ -134,11 +110,7 @@ fn records(seat: &Seat, replica: &Replica) -> Drawing {
         drawing.path((0, 0), run(gate, end), format!("rec {kind} open"));
     }
     if replica.stand == Stand::Out {
-        drawing.text(
-            (end + 4, y + 10),
-            Phrase::key("page.strip.out"),
-            "t11 it gonet",
-        );
+        drawing.text((end + 4, y + 10), Phrase::key("page.strip.out"), "t11 it gonet");
     }
     drawing
 }
@@ -153,11 +125,7 @@ fn pennant(seat: &Seat, replica: &Replica, epoch: i32) -> Drawing {
     }
     drawing.path((x - 1, y), "M0 13v-24h12l-3 4l3 4h-12", class);
     let second = if seat.gone { "gonet" } else { "i2" };
-    drawing.text(
-        (x + 14, y - 4),
-        Phrase::raw(format!("e{epoch}")),
-        format!("t10 minor {second}"),
-    );
+    drawing.text((x + 14, y - 4), Phrase::raw(format!("e{epoch}")), format!("t10 minor {second}"));
     let gate = seat.x_of(replica, replica.high_watermark);
     let words = Phrase::raw(format!("HW {}", replica.high_watermark));
     let class = if seat.gone { "t10 gonet" } else { "t10" };

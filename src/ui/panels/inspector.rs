@@ -37,9 +37,7 @@ pub fn Inspector() -> impl IntoView {
 /// Reads a part of the picture; nothing selected reads as nothing.
 fn read<T: Default>(read: impl Fn(&InspectorPicture) -> T) -> T {
     let scene = use_scene();
-    scene
-        .inspector
-        .with(|picture| picture.as_ref().map(&read).unwrap_or_default())
+    scene.inspector.with(|picture| picture.as_ref().map(&read).unwrap_or_default())
 }
 
 fn words(
@@ -57,24 +55,16 @@ fn words(
 fn Selected() -> impl IntoView {
     let (view, scene) = (use_view(), use_scene());
     let of = move |pick: fn(&InspectorPicture) -> Vec<Link>| {
-        Memo::new(move |_| {
-            scene
-                .inspector
-                .with(|p| p.as_ref().map(pick).unwrap_or_default())
-        })
+        Memo::new(move |_| scene.inspector.with(|p| p.as_ref().map(pick).unwrap_or_default()))
     };
     let effects = of(|picture| picture.effects.clone());
     let now = of(|picture| picture.now.iter().cloned().collect());
     let causes = of(|picture| picture.causes.clone());
     let facts = Memo::new(move |_| {
-        scene
-            .inspector
-            .with(|p| p.as_ref().map(|p| p.facts.clone()).unwrap_or_default())
+        scene.inspector.with(|p| p.as_ref().map(|p| p.facts.clone()).unwrap_or_default())
     });
     let verbs = Memo::new(move |_| {
-        scene
-            .inspector
-            .with(|p| p.as_ref().map(|p| p.verbs.clone()).unwrap_or_default())
+        scene.inspector.with(|p| p.as_ref().map(|p| p.verbs.clone()).unwrap_or_default())
     });
     let back = move || view.say(&Phrase::key("page.chain.back").with("n", causes.with(Vec::len)));
     view! {
@@ -147,9 +137,10 @@ fn fact_line(view: View, fact: Fact) -> impl IntoView {
 fn VerbOf(verb: Verb) -> impl IntoView {
     let view = use_view();
     let key = verb.key.to_string();
+    let shortcut = key.clone();
     let name = verb.name;
     view! {
-        <button class="verb" data-command=verb.command aria-keyshortcuts=key.clone()>
+        <button class="verb" data-command=verb.command aria-keyshortcuts=shortcut>
             <IconOf icon=verb.icon/>{move || view.say(&name)}<kbd class="kbd">{key}</kbd>
         </button>
     }

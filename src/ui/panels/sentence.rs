@@ -18,15 +18,9 @@ pub fn Sentence() -> impl IntoView {
     let (view, scene) = (use_view(), use_scene());
     let words = move || {
         let catalog = view.catalog();
-        scene
-            .sentence
-            .with(|sentence| sentence.as_ref().map(|said| spoken(view, &catalog, said)))
+        scene.sentence.with(|sentence| sentence.as_ref().map(|said| spoken(view, &catalog, said)))
     };
-    let by_you = move || {
-        scene
-            .sentence
-            .with(|said| said.as_ref().is_some_and(|s| s.by_you))
-    };
+    let by_you = move || scene.sentence.with(|said| said.as_ref().is_some_and(|s| s.by_you));
     view! {
         <section class="say" id="sentence" aria-label=move || view.key("page.panel.sentence")>
             <Show when=by_you>
@@ -53,11 +47,7 @@ fn spoken(view: View, catalog: &Catalog, sentence: &SentencePicture) -> Vec<AnyV
             None => ().into_any(),
         },
     };
-    catalog
-        .pieces(sentence.key)
-        .into_iter()
-        .map(piece)
-        .collect()
+    catalog.pieces(sentence.key).into_iter().map(piece).collect()
 }
 
 fn chip(view: View, catalog: &Catalog, field: &Field) -> AnyView {

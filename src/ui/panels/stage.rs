@@ -26,27 +26,18 @@ type Parts = BTreeMap<String, Arc<Part>>;
 pub fn Stage() -> impl IntoView {
     let (view, scene) = (use_view(), use_scene());
     let plate = Memo::new(move |_| {
-        plate_now(
-            view,
-            scene
-                .stage
-                .with(|s| (s.brokers.len(), s.producers.len() + s.groups.len())),
-        )
+        plate_now(view, scene.stage.with(|s| (s.brokers.len(), s.producers.len() + s.groups.len())))
     });
     let backdrop = Memo::new(move |_| {
-        scene
-            .stage
-            .with(|stage| plate::backdrop(stage, view.selected.get().as_ref(), &plate.get()))
+        scene.stage.with(|stage| plate::backdrop(stage, view.selected.get().as_ref(), &plate.get()))
     });
     let parts = Memo::new(move |_| {
         let all = scene
             .stage
             .with(|stage| plate::parts(stage, view.selected.get().as_ref(), &plate.get()));
         let order: Vec<String> = all.iter().map(|part| part.key.clone()).collect();
-        let by_key: Parts = all
-            .into_iter()
-            .map(|part| (part.key.clone(), Arc::new(part)))
-            .collect();
+        let by_key: Parts =
+            all.into_iter().map(|part| (part.key.clone(), Arc::new(part))).collect();
         (order, by_key)
     });
     let order = Memo::new(move |_| parts.with(|(order, _)| order.clone()));
@@ -109,9 +100,7 @@ fn keep_drawn(group: NodeRef<svg::G>, shapes: impl Fn() -> Vec<Shape> + 'static)
             return (language, Vec::new());
         };
         let element: &Element = &element;
-        let old = before
-            .filter(|(spoken, _)| *spoken == language)
-            .map(|(_, shapes)| shapes);
+        let old = before.filter(|(spoken, _)| *spoken == language).map(|(_, shapes)| shapes);
         if old.is_none() {
             element.set_text_content(None);
         }
@@ -134,8 +123,7 @@ fn PartOf(
     let target = first.target.clone();
     let part = Memo::new(move |last: Option<&Arc<Part>>| {
         let now = of.with(|(_, parts)| parts.get(&key).cloned());
-        now.or_else(|| last.cloned())
-            .unwrap_or_else(|| first.clone())
+        now.or_else(|| last.cloned()).unwrap_or_else(|| first.clone())
     });
     keep_drawn(group, move || part.with(|part| part.drawing.shapes.clone()));
     let label = move || part.with(|part| view.say(&part.label));

@@ -26,11 +26,7 @@ const SLOTS: usize = 48;
 #[derive(Clone, PartialEq)]
 enum Line {
     Row(Arc<Row>),
-    Values {
-        depth: i32,
-        old: String,
-        new: String,
-    },
+    Values { depth: i32, old: String, new: String },
 }
 
 fn lines(picture: &TreePicture) -> Vec<Line> {
@@ -38,11 +34,7 @@ fn lines(picture: &TreePicture) -> Vec<Line> {
     for row in &picture.rows {
         lines.push(Line::Row(Arc::new(row.clone())));
         if let Change::Changed { old, new, .. } = &row.change {
-            lines.push(Line::Values {
-                depth: row.depth,
-                old: old.clone(),
-                new: new.clone(),
-            });
+            lines.push(Line::Values { depth: row.depth, old: old.clone(), new: new.clone() });
         }
     }
     lines
@@ -76,7 +68,7 @@ pub fn Tree() -> impl IntoView {
                 attr:aria-activedescendant=active
                 on:keydown=move |event| walk(view, lines, &event)>
                 <div class="all" style:height=height role="presentation">
-                    {(0..SLOTS).map(|slot| view! { <SlotOf slot=slot first=first lines=lines/> }).collect_view()}
+                    {(0..SLOTS).map(|number| view! { <Place number=number first=first lines=lines/> }).collect_view()}
                 </div>
             </div>
         </section>
@@ -91,9 +83,7 @@ fn selected_path(view: View) -> Option<String> {
 }
 
 fn position(lines: &[Line], path: &str) -> Option<usize> {
-    lines
-        .iter()
-        .position(|line| matches!(line, Line::Row(row) if row.path == path))
+    lines.iter().position(|line| matches!(line, Line::Row(row) if row.path == path))
 }
 
 /// Up and down walk the rows; they are the tree's own keys while it has the focus.
@@ -109,10 +99,8 @@ fn walk(view: View, lines: Memo<Vec<Line>>, event: &KeyboardEvent) {
     lines.with_untracked(|lines| {
         let rows: Vec<&Row> = lines.iter().filter_map(row_of).collect();
         let at = now.and_then(|path| rows.iter().position(|row| row.path == path));
-        let next = at.map_or(0, |at| {
-            at.saturating_add_signed(step)
-                .min(rows.len().saturating_sub(1))
-        });
+        let next =
+            at.map_or(0, |at| at.saturating_add_signed(step).min(rows.len().saturating_sub(1)));
         if let Some(row) = rows.get(next) {
             view.select(Target::Znode(row.path.clone()));
         }
@@ -128,7 +116,15 @@ fn row_of(line: &Line) -> Option<&Row> {
 
 /// A slot: whichever line of the window falls to it.
 #[component]
-fn SlotOf(slot: usize, first: RwSignal<usize>, lines: Memo<Vec<Line>>) -> impl IntoView {
+fn Place(
+    /// Which slot.
+    number: usize,
+    /// The first line of the window.
+    first: RwSignal<usize>,
+    /// All lines.
+    lines: Memo<Vec<Line>>,
+) -> impl IntoView {
+    let slot = number;
     let view = use_view();
     let number = Memo::new(move |_| {
         let first = first.get();
@@ -201,11 +197,7 @@ fn kind_icon(kind: Kind) -> Icon {
 fn value_view(view: View, row: &Row) -> Option<impl IntoView + use<>> {
     let words = match (&row.owner, &row.value) {
         (Some(owner), _) => {
-            let key = if owner.silent {
-                "page.znode.still"
-            } else {
-                "page.znode.owner"
-            };
+            let key = if owner.silent { "page.znode.still" } else { "page.znode.owner" };
             Phrase::key(key).with("owner", &owner.process)
         }
         (None, value) if *value == Phrase::nothing() && !row.open && row.children > 0 => {
@@ -217,11 +209,7 @@ fn value_view(view: View, row: &Row) -> Option<impl IntoView + use<>> {
 }
 
 fn end_view(view: View, row: &Row) -> AnyView {
-    if let Change::Changed {
-        versions: (old, new),
-        ..
-    } = row.change
-    {
+    if let Change::Changed { versions: (old, new), .. } = row.change {
         return view! { <span class="end">{format!("v{old} → v{new}")}</span> }.into_any();
     }
     if row.change == Change::Deleted {
@@ -241,11 +229,8 @@ fn end_view(view: View, row: &Row) -> AnyView {
             <span class="left" class:rubc=owner.silent>{move || view.say(&left)}</span>
         }
     });
-    let watches: Vec<_> = row
-        .watches
-        .iter()
-        .map(|(watch, who)| watch_view(*watch, who.clone()))
-        .collect();
+    let watches: Vec<_> =
+        row.watches.iter().map(|(watch, who)| watch_view(*watch, who.clone())).collect();
     let strung = !watches.is_empty();
     view! { <span class="end" class:w=strung>{ring}{watches}</span> }.into_any()
 }

@@ -1,0 +1,145 @@
+//! The keyboard: one table of single keys, each of which is a button somewhere as well.
+//!
+//! Keys are dead in text fields, with a modifier, and when a person has switched them off.
+//! *Invariant:* no key does what no button does.
+
+use leptos::ev;
+use leptos::prelude::*;
+use wasm_bindgen::JsCast;
+use web_sys::{Element, KeyboardEvent};
+
+use super::view::View;
+
+/// What a key means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Play, or pause.
+    Play,
+    /// One event on.
+    Forward,
+    /// One event back.
+    Back,
+    /// One event on, on the selected thing's lane.
+    ForwardHere,
+    /// One event back, on the selected thing's lane.
+    BackHere,
+    /// To the start.
+    Start,
+    /// To the live edge.
+    End,
+    /// To the cause of the event shown.
+    Cause,
+    /// To its first effect.
+    Effect,
+    /// The verb of the selected thing that has this key.
+    Verb(char),
+    /// The verbs of the selected thing get the focus.
+    Verbs,
+    /// On to the next thing worth seeing.
+    Run,
+    /// A faster pace.
+    Faster,
+    /// A slower pace.
+    Slower,
+    /// One panel on the whole screen, or all again.
+    Full,
+    /// A blank page, or the page again.
+    Blank,
+    /// The link to what is shown.
+    Link,
+    /// Help, with this table.
+    Help,
+    /// Up: out of what is open, then nothing selected.
+    Up,
+}
+
+/// A key of the table.
+pub struct Key {
+    /// The key as a keyboard event names it.
+    pub key: &'static str,
+    /// Whether `Shift` is held.
+    pub shift: bool,
+    /// The key as people read it.
+    pub shown: &'static str,
+    /// What it means.
+    pub act: Act,
+    /// The key of its name in the catalog.
+    pub name: &'static str,
+}
+
+const fn key(key: &'static str, shown: &'static str, act: Act, name: &'static str) -> Key {
+    Key { key, shift: false, shown, act, name }
+}
+
+const fn shifted(key: &'static str, shown: &'static str, act: Act, name: &'static str) -> Key {
+    Key { key, shift: true, shown, act, name }
+}
+
+/// The table.
+pub const KEYS: &[Key] = &[
+    key(" ", "Space", Act::Play, "page.key.play"),
+    key("ArrowRight", "→", Act::Forward, "page.key.forward"),
+    key("ArrowLeft", "←", Act::Back, "page.key.back"),
+    shifted("ArrowRight", "Shift →", Act::ForwardHere, "page.key.forward-here"),
+    shifted("ArrowLeft", "Shift ←", Act::BackHere, "page.key.back-here"),
+    key("Home", "Home", Act::Start, "page.key.start"),
+    key("End", "End", Act::End, "page.key.end"),
+    key("[", "[", Act::Cause, "page.key.cause"),
+    key("]", "]", Act::Effect, "page.key.effect"),
+    key("k", "K", Act::Verb('K'), "page.key.kill"),
+    key("x", "X", Act::Verb('X'), "page.key.stop"),
+    key("r", "R", Act::Verb('R'), "page.key.start-again"),
+    key("z", "Z", Act::Verb('Z'), "page.key.freeze"),
+    key("c", "C", Act::Verb('C'), "page.key.cut"),
+    key("d", "D", Act::Verb('D'), "page.key.drop"),
+    key("a", "A", Act::Verb('A'), "page.key.add"),
+    key("Enter", "Enter", Act::Verbs, "page.key.verbs"),
+    key("e", "E", Act::Run, "page.key.run"),
+    key("+", "+", Act::Faster, "page.key.faster"),
+    key("-", "−", Act::Slower, "page.key.slower"),
+    key("t", "T", Act::Full, "page.key.full"),
+    key("b", "B", Act::Blank, "page.key.blank"),
+    key("l", "L", Act::Link, "page.key.link"),
+    key("?", "?", Act::Help, "page.key.help"),
+    key("Escape", "Esc", Act::Up, "page.key.up"),
+];
+
+/// Keys that do the same on a focused button as the button itself: they stay the button's.
+const BUTTON_KEYS: [&str; 2] = ["Enter", " "];
+
+/// Listens for the table's keys as long as the page is mounted.
+pub fn listen(view: View, act: impl Fn(Act) + 'static) {
+    let handle = window_event_listener(ev::keydown, move |event: KeyboardEvent| {
+        let Some(meant) = meant(view, &event) else { return };
+        event.prevent_default();
+        act(meant);
+    });
+    on_cleanup(move || handle.remove());
+}
+
+fn meant(view: View, event: &KeyboardEvent) -> Option<Act> {
+    if event.ctrl_key() || event.meta_key() || event.alt_key() || event.default_prevented() {
+        return None;
+    }
+    let pressed = event.key();
+    let target = event.target().and_then(|target| target.dyn_into::<Element>().ok());
+    if target.is_some_and(|target| keeps(&target, &pressed)) {
+        return None;
+    }
+    if !view.single_keys.get_untracked() && pressed.chars().count() == 1 {
+        return None;
+    }
+    let is_meant = |key: &&Key| {
+        key.key.eq_ignore_ascii_case(&pressed)
+            && (key.shift == event.shift_key() || !key.key.starts_with("Arrow"))
+    };
+    KEYS.iter().find(is_meant).map(|key| key.act)
+}
+
+/// Whether an element that has the focus keeps a key for itself.
+fn keeps(element: &Element, pressed: &str) -> bool {
+    let is = |name: &str| element.tag_name().eq_ignore_ascii_case(name);
+    let writes = is("input") || is("textarea") || is("select");
+    let pushes = is("button") || is("a") || is("summary");
+    (writes && pressed != "Escape") || (pushes && BUTTON_KEYS.contains(&pressed))
+}

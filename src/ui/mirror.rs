@@ -1,0 +1,159 @@
+//! The mirror: the one holder of the lab. It notes what has moved since it last looked, and tells
+//! only those who watch that.
+//!
+//! What crosses the border are revisions: one a process, one of the trace, one of the clock. The
+//! mirror holds event ids, never a process, so that the run copies nothing while it advances.
+//! *Invariant:* whoever changes the lab does it through [`Mirror::change`] or [`Mirror::send`].
+
+use leptos::prelude::*;
+
+use crate::cluster::{AnyProcess, Cluster, Command};
+use crate::lab::Lab;
+use crate::sim::{EventId, ProcessId, SimTime};
+
+/// The mirror. It is copied freely: what it holds lives as long as the page.
+#[derive(Clone, Copy)]
+pub struct Mirror {
+    lab: StoredValue<Lab, LocalStorage>,
+    processes: StoredValue<Vec<Seen>>,
+    cast: Trigger,
+    trace: Trigger,
+    position: StoredValue<(usize, u16)>,
+    tenths: RwSignal<u64>,
+    refusal: RwSignal<Option<String>>,
+}
+
+/// What was seen of a process.
+struct Seen {
+    last: EventId,
+    moved: Trigger,
+}
+
+impl Mirror {
+    /// A mirror of this lab.
+    pub fn new(lab: Lab) -> Mirror {
+        let mirror = Mirror {
+            lab: StoredValue::new_local(lab),
+            processes: StoredValue::new(Vec::new()),
+            cast: Trigger::new(),
+            trace: Trigger::new(),
+            position: StoredValue::new((0, 0)),
+            tenths: RwSignal::new(0),
+            refusal: RwSignal::new(None),
+        };
+        mirror.look();
+        mirror
+    }
+
+    /// Reads the lab. Whoever wants to be told of changes tracks what it reads.
+    pub fn with<T>(self, read: impl FnOnce(&Lab) -> T) -> T {
+        self.lab.with_value(read)
+    }
+
+    /// Reads the cluster at the cursor.
+    pub fn cluster<T>(self, read: impl FnOnce(&Cluster) -> T) -> T {
+        self.with(|lab| read(lab.cluster()))
+    }
+
+    /// Reads a process, and is told when it has moved.
+    pub fn process<T>(self, id: ProcessId, read: impl FnOnce(&AnyProcess) -> T) -> T {
+        self.track(id);
+        self.cluster(|cluster| read(cluster.process(id)))
+    }
+
+    /// Is told when this process has moved.
+    pub fn track(self, id: ProcessId) {
+        self.cast.track();
+        self.processes.with_value(|seen| {
+            if let Some(seen) = seen.get(usize::from(id.0)) {
+                seen.moved.track();
+            }
+        });
+    }
+
+    /// Is told when anything has happened, or the cursor has gone elsewhere.
+    pub fn track_trace(self) {
+        self.trace.track();
+    }
+
+    /// Is told when a process has been added or taken away.
+    pub fn track_cast(self) {
+        self.cast.track();
+    }
+
+    /// The time at the cursor in tenths of a second; whoever reads it is told when it changes.
+    pub fn tenths(self) -> u64 {
+        self.tenths.get()
+    }
+
+    /// The time at the cursor, untracked.
+    pub fn now(self) -> SimTime {
+        self.with(|lab| lab.moment().at)
+    }
+
+    /// Why the last command could not be done, if it could not.
+    pub fn refusal(self) -> Option<String> {
+        self.refusal.get()
+    }
+
+    /// Changes the lab (advances it, moves the cursor, gives a command) and tells who watches.
+    pub fn change<T>(self, change: impl FnOnce(&mut Lab) -> T) -> T {
+        let answer = self.lab.try_update_value(change).expect("the lab lives as long as the page");
+        self.look();
+        answer
+    }
+
+    /// Gives a command by its script line, as a button or the console does.
+    pub fn send(self, line: &str) {
+        let outcome = match Command::parse(1, line) {
+            Ok(command) => self.change(|lab| lab.issue(command)).map_err(|why| why.to_string()),
+            Err(trouble) => Err(trouble.to_string()),
+        };
+        self.refusal.set(outcome.err());
+    }
+
+    /// Compares what is with what was seen, and notifies.
+    fn look(self) {
+        let moved = self.cluster(|cluster| self.processes_moved(cluster));
+        for trigger in moved {
+            trigger.notify();
+        }
+        let (position, tenths) = self.with(|lab| {
+            let at = lab.moment().at.as_micros() / 100_000;
+            ((lab.position(), lab.current().0), at)
+        });
+        if self.position.get_value() != position {
+            self.position.set_value(position);
+            self.trace.notify();
+        }
+        if self.tenths.get_untracked() != tenths {
+            self.tenths.set(tenths);
+        }
+    }
+
+    fn processes_moved(self, cluster: &Cluster) -> Vec<Trigger> {
+        let ids: Vec<ProcessId> = cluster.processes().map(|(id, _, _)| id).collect();
+        let mut moved = Vec::new();
+        self.processes.update_value(|seen| {
+            if seen.len() != ids.len() {
+                seen.truncate(ids.len());
+                let new = ids.len() - seen.len();
+                seen.extend((0..new).map(|_| Seen { last: EventId(0), moved: Trigger::new() }));
+                moved.push(self.cast);
+            }
+            for (seen, id) in seen.iter_mut().zip(ids) {
+                let last = cluster.last_event(id);
+                if last != seen.last {
+                    seen.last = last;
+                    moved.push(seen.moved);
+                }
+            }
+        });
+        moved
+    }
+}
+
+/// The mirror of the page that is mounted.
+pub fn use_mirror() -> Mirror {
+    use_context().expect("the page provides its mirror before any panel")
+}
