@@ -9,9 +9,9 @@ pub mod inspector;
 pub mod sentence;
 pub mod shape;
 pub mod stage;
+pub mod story;
 pub mod target;
 pub mod tree;
 pub mod znode_value;
 
-#[cfg(any(test, debug_assertions))]
 pub mod fixture;

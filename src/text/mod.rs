@@ -43,8 +43,8 @@ impl Language {
 
     fn sources(self) -> &'static [&'static str] {
         match self {
-            Language::English => &[include_str!("en.txt")],
-            Language::Chinese => &[include_str!("zh.txt")],
+            Language::English => &[include_str!("en.txt"), include_str!("facts.en.txt")],
+            Language::Chinese => &[include_str!("zh.txt"), include_str!("facts.zh.txt")],
         }
     }
 }

@@ -1,0 +1,194 @@
+//! The story: which records of the trace are worth a sentence, what each says, and how they hang
+//! together as causes and effects.
+//!
+//! Most records are hops of messages; the story walks over them and stops only at those that told
+//! something. *Invariant:* a step of the story is a record of the trace, and its words are those of
+//! the record's most important fact.
+
+use std::collections::BTreeSet;
+
+use super::sentence::{Chip, Field, SentencePicture};
+use super::target::Target;
+use crate::cluster::{Cluster, Record, Trace};
+use crate::lab::importance;
+use crate::sim::{EventId, SimTime, Telling, What};
+use crate::text::Phrase;
+
+/// What is worth a step of a story, by the lab's measure.
+pub const STEP: u8 = 1;
+/// How far back, or on, a story is followed.
+const REACH: usize = 6_000;
+
+/// The steps that led to a record: the latest first, the record itself left out.
+pub fn causes(trace: &Trace, index: usize, most: usize) -> Vec<usize> {
+    let mut steps = Vec::new();
+    let mut at = index;
+    while steps.len() < most {
+        let Some(cause) = trace.get(at).and_then(|record| cause_of(trace, &record, at)) else {
+            break;
+        };
+        if is_step(trace, cause) {
+            steps.push(cause);
+        }
+        at = cause;
+    }
+    steps
+}
+
+/// The index of the last cause of a record: where there are two, the later one says more.
+fn cause_of(trace: &Trace, record: &Record<'_>, before: usize) -> Option<usize> {
+    let indices = record.causes().filter_map(|cause| trace.find(cause));
+    indices.filter(|index| *index < before).max()
+}
+
+/// The steps to which a record led, the first first, up to `end`.
+pub fn effects(trace: &Trace, index: usize, end: usize, most: usize) -> Vec<usize> {
+    let Some(first) = trace.get(index) else { return Vec::new() };
+    let mut led_to: BTreeSet<EventId> = BTreeSet::from([first.id]);
+    let mut steps = Vec::new();
+    for at in index + 1..end.min(index + REACH) {
+        let Some(record) = trace.get(at) else { break };
+        if !record.causes().any(|cause| led_to.contains(&cause)) {
+            continue;
+        }
+        led_to.insert(record.id);
+        if is_step(trace, at) {
+            steps.push(at);
+        }
+        if steps.len() == most {
+            break;
+        }
+    }
+    steps
+}
+
+/// Whether a record is worth a step.
+fn is_step(trace: &Trace, index: usize) -> bool {
+    trace.get(index).is_some_and(|record| weight(&record) >= STEP)
+}
+
+/// How much a record's most important fact weighs; a person's act always weighs enough.
+pub fn weight(record: &Record<'_>) -> u8 {
+    let heaviest = record.facts().map(|fact| importance(fact.key())).max().unwrap_or(0);
+    if record.what == What::Command { heaviest.max(STEP) } else { heaviest }
+}
+
+/// The last step before `end` that is about a thing.
+pub fn latest_about(cluster: &Cluster, trace: &Trace, end: usize, about: &About) -> Option<usize> {
+    let first = end.saturating_sub(REACH);
+    let is_about = |index: &usize| {
+        let record = trace.get(*index).expect("the index lies in the trace");
+        weight(&record) >= STEP && concerns(cluster, &record, about)
+    };
+    (first..end).rev().find(is_about)
+}
+
+/// What a story is about: a process, and words that name the thing in facts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// The process, by its name.
+    pub process: Option<String>,
+    /// Values of facts that name it: a path, a session, a partition.
+    pub names: Vec<String>,
+}
+
+fn concerns(cluster: &Cluster, record: &Record<'_>, about: &About) -> bool {
+    let here = record.process.map(|id| cluster.name(id).to_string());
+    if here.is_some() && here == about.process {
+        return true;
+    }
+    let is_named = |value: &String| about.names.contains(value);
+    record.facts().any(|fact| fact.fields().iter().any(|(_, value)| is_named(value)))
+}
+
+/// The sentence of a record, if it told anything.
+pub fn sentence(cluster: &Cluster, record: &Record<'_>) -> Option<SentencePicture> {
+    let fact = record.facts().max_by_key(|fact| importance(fact.key()))?;
+    let mut fields: Vec<Field> =
+        fact.fields().into_iter().map(|said| field(cluster, said)).collect();
+    if let Some(id) = record.process {
+        fields.push(field(cluster, ("who", cluster.name(id).to_string())));
+    }
+    let by_you = record.what == What::Command;
+    Some(SentencePicture { key: fact.key(), fields, event: Some(record.id.0.into()), by_you })
+}
+
+/// A fact's field: what it names can be pointed at.
+fn field(cluster: &Cluster, (name, value): (&'static str, String)) -> Field {
+    let chip = if value.starts_with('/') {
+        Chip::Quoted(Target::Znode(value.clone()))
+    } else if cluster.find(&value).is_some() {
+        Chip::Name(Target::Process(value.clone()))
+    } else if name == "broker" || name == "leader" {
+        Chip::Name(Target::Process(format!("broker{value}")))
+    } else if name == "partition" {
+        Chip::Name(Target::Partition(value.clone()))
+    } else {
+        Chip::Figure
+    };
+    let words = match name {
+        "broker" | "leader" => Phrase::key("page.name.broker").with("id", &value),
+        _ => called(&value),
+    };
+    Field { name, words, chip }
+}
+
+/// What people call a process: `broker1` is broker 1.
+pub fn called(name: &str) -> Phrase {
+    match name.strip_prefix("broker").filter(|id| id.parse::<i32>().is_ok()) {
+        Some(id) => Phrase::key("page.name.broker").with("id", id),
+        None => Phrase::raw(name),
+    }
+}
+
+/// How long ago something was, in tenths of a second.
+pub fn tenths_ago(at: SimTime, now: SimTime) -> i32 {
+    let micros = now.as_micros().saturating_sub(at.as_micros());
+    i32::try_from(micros / 100_000).unwrap_or(i32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::{Command, Setup};
+    use crate::lab::{Lab, Recording};
+
+    fn lab_after(commands: &[&str]) -> Lab {
+        let mut lab = Lab::new(Recording::new(Setup::default()));
+        for line in commands {
+            let command = Command::parse(1, line).expect("the test writes it right");
+            lab.issue(command).expect("it can be done");
+        }
+        lab
+    }
+
+    #[test]
+    fn what_a_person_does_is_told_as_theirs() {
+        let lab = lab_after(&["kill broker1"]);
+        let record = lab.trace().get(lab.position() - 1).expect("the command left a record");
+        let said = sentence(lab.cluster(), &record).expect("killing is told");
+        assert_eq!((said.key, said.by_you), ("process-killed", true));
+        let named = said.fields.iter().find(|field| field.name == "process");
+        let chip = named.map(|field| field.chip.clone());
+        assert_eq!(chip, Some(Chip::Name(Target::Process("broker1".into()))));
+    }
+
+    #[test]
+    fn the_latest_step_about_a_process_is_found() {
+        let lab = lab_after(&["kill broker1", "kill broker2"]);
+        let about = About { process: Some("broker1".into()), names: Vec::new() };
+        let index = latest_about(lab.cluster(), lab.trace(), lab.position(), &about);
+        assert_eq!(index, Some(lab.position() - 2));
+    }
+
+    #[test]
+    fn a_start_has_the_command_as_its_cause() {
+        let mut lab = lab_after(&["kill broker1", "start broker1"]);
+        let start = lab.position() - 1;
+        lab.advance_to(SimTime::ZERO + crate::sim::Span::ms(50));
+        let boot = (start + 1..lab.position())
+            .find(|index| lab.trace().get(*index).is_some_and(|record| record.what == What::Boot));
+        let boot = boot.expect("a started process boots");
+        assert_eq!(causes(lab.trace(), boot, 5).first(), Some(&start));
+    }
+}
