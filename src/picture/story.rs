@@ -163,6 +163,20 @@ mod tests {
     }
 
     #[test]
+    fn every_fact_has_a_line_that_asks_for_its_own_fields_only() {
+        use crate::text::{Catalog, Language, Piece};
+        let catalog = Catalog::of(Language::English);
+        let kernel = crate::sim::KernelFact::KEYS;
+        for (key, fields) in kernel.iter().chain(crate::zk::words::Fact::KEYS) {
+            assert!(catalog.has(key), "no line tells {key}");
+            for piece in catalog.pieces(key) {
+                let Piece::Field(name) = piece else { continue };
+                assert!(fields.contains(&name) || name == "who", "{key} has no {name}");
+            }
+        }
+    }
+
+    #[test]
     fn what_a_person_does_is_told_as_theirs() {
         let lab = lab_after(&["kill broker1"]);
         let record = lab.trace().get(lab.position() - 1).expect("the command left a record");
@@ -185,9 +199,11 @@ mod tests {
     fn a_start_has_the_command_as_its_cause() {
         let mut lab = lab_after(&["kill broker1", "start broker1"]);
         let start = lab.position() - 1;
+        let broker = lab.cluster().find("broker1");
         lab.advance_to(SimTime::ZERO + crate::sim::Span::ms(50));
         let boot = (start + 1..lab.position())
-            .find(|index| lab.trace().get(*index).is_some_and(|record| record.what == What::Boot));
+            .find(|index| let record = lab.trace().get(*index).expect("the index lies in the trace");
+            record.what == What::Boot && record.process == broker);
         let boot = boot.expect("a started process boots");
         assert_eq!(causes(lab.trace(), boot, 5).first(), Some(&start));
     }

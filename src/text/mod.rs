@@ -120,6 +120,11 @@ impl Catalog {
         }
     }
 
+    /// Whether there is a line under a key.
+    pub fn has(&self, key: &str) -> bool {
+        self.lines.contains_key(key)
+    }
+
     /// The pieces of the line under a key, for whoever draws fields in another way than words.
     pub fn pieces<'a>(&'a self, key: &'a str) -> Vec<Piece<'a>> {
         split(self.lines.get(key).copied().unwrap_or(key))
