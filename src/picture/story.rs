@@ -201,9 +201,11 @@ mod tests {
         let start = lab.position() - 1;
         let broker = lab.cluster().find("broker1");
         lab.advance_to(SimTime::ZERO + crate::sim::Span::ms(50));
-        let boot = (start + 1..lab.position())
-            .find(|index| let record = lab.trace().get(*index).expect("the index lies in the trace");
-            record.what == What::Boot && record.process == broker);
+        let is_its_boot = |index: &usize| {
+            let record = lab.trace().get(*index).expect("the index lies in the trace");
+            record.what == What::Boot && record.process == broker
+        };
+        let boot = (start + 1..lab.position()).find(is_its_boot);
         let boot = boot.expect("a started process boots");
         assert_eq!(causes(lab.trace(), boot, 5).first(), Some(&start));
     }
