@@ -110,7 +110,7 @@ pub fn sentence(cluster: &Cluster, record: &Record<'_>) -> Option<SentencePictur
         fields.push(field(cluster, ("who", cluster.name(id).to_string())));
     }
     let by_you = record.what == What::Command;
-    Some(SentencePicture { key: fact.key(), fields, event: Some(record.id.0.into()), by_you })
+    Some(SentencePicture { key: fact.key(), fields, event: Some(record.id.0), by_you })
 }
 
 /// A fact's field: what it names can be pointed at.

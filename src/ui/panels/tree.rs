@@ -10,6 +10,7 @@ use web_sys::KeyboardEvent;
 
 use super::PanelHead;
 use crate::picture::drawing::icon::Icon;
+use crate::picture::shape::tenths;
 use crate::picture::target::Target;
 use crate::picture::tree::{Change, Kind, Row, TreePicture, Watch};
 use crate::text::Phrase;
@@ -219,12 +220,11 @@ fn end_view(view: View, row: &Row) -> AnyView {
     let ring = row.owner.clone().map(|owner| {
         let rest = (owner.left * 1000 / owner.timeout.max(1)).clamp(0, 1000);
         let left = row.left().unwrap_or_else(Phrase::nothing);
-        let dashes = format!("0 {} 2000", 1000 - rest);
+        let dashes = format!("0 {} 100", tenths((1000 - rest) * 314 / 1000));
         view! {
             <svg class="draw mini" width="14" height="14" viewBox="0 0 14 14" aria-hidden="true">
                 <circle cx="7" cy="7" r="5" class="ringtrack"></circle>
-                <circle cx="7" cy="7" r="5" class="ring" class:sel=owner.silent transform="rotate(-90 7 7)"
-                    attr:pathLength="1000" attr:stroke-dasharray=dashes></circle>
+                <circle cx="7" cy="7" r="5" class="ring" class:sel=owner.silent transform="rotate(-90 7 7)" attr:stroke-dasharray=dashes></circle>
             </svg>
             <span class="left" class:rubc=owner.silent>{move || view.say(&left)}</span>
         }
