@@ -17,7 +17,8 @@ pub fn Switch() -> impl IntoView {
     let button = move |(seat, key): (Seat, &'static str)| {
         let on = move || view.seat.get() == seat;
         view! {
-            <button class:on=on aria-pressed=move || on().to_string() on:click=move |_| view.seat.set(seat)>
+            <button class:on=on aria-pressed=move || on().to_string()
+                on:click=move |_| view.seat.set(seat)>
                 {move || view.key(key)}
             </button>
         }

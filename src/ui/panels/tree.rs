@@ -59,11 +59,15 @@ pub fn Tree() -> impl IntoView {
         let number = lines.with(|lines| position(lines, &path))?;
         Some(format!("znode-{}", number % SLOTS))
     };
+    let note = move || {
+        let note = scene.tree.with(|tree| tree.note.clone());
+        note.map(|note| view! { <p class="note">{view.say(&note)}</p> })
+    };
     let height = move || format!("{}px", lines.with(Vec::len) * HEIGHT);
     view! {
         <section class="tree" id="tree" aria-label=move || view.key("page.panel.tree")>
             <PanelHead figure="page.figure.tree" name="page.panel.tree"/>
-            {move || scene.tree.with(|tree| tree.note.clone()).map(|note| view! { <p class="note">{view.say(&note)}</p> })}
+            {note}
             <div class="rows" role="tree" tabindex="0" node_ref=seen on:scroll=scrolled
                 aria-label=move || view.key("page.panel.tree")
                 attr:aria-activedescendant=active
