@@ -63,6 +63,11 @@ impl<P: Clone> Calls<P> {
         self.under_way.remove(&id).map(|call| (call.to, call.purpose))
     }
 
+    /// Waits no more for the call made last, and gives its purpose.
+    pub fn forget_last(&mut self) -> Option<P> {
+        self.under_way.remove(&CorrelationId(self.last)).map(|call| call.purpose)
+    }
+
     /// The purposes of the calls that are lost with a connection, the oldest first.
     pub fn lost(&mut self, peer: ProcessId) -> Vec<P> {
         let (lost, kept) =

@@ -24,6 +24,8 @@ pub mod producer;
 pub mod record;
 pub mod release;
 pub mod settings;
+#[cfg(test)]
+mod straw;
 pub mod tools;
 pub mod words;
 pub mod znodes;

@@ -1,0 +1,280 @@
+//! Where a consumer reads: committed offsets, resets, fetches, and the records it hands out.
+//!
+//! *Invariant: records of a partition are handed out in order, each once for each assignment.*
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use super::words::{ConsumerFact, OffsetReset, Poll};
+use super::{Consumer, Purpose};
+use crate::kafka::client::Shown;
+use crate::kafka::error::{Error, Remedy};
+use crate::kafka::id::{BrokerId, LeaderEpoch, Offset, TopicPartition};
+use crate::kafka::message::{
+    FetchPartition, FetchRequest, FetchResponse, ListOffsetsAt, ListOffsetsRequest,
+    ListOffsetsResponse, OffsetFetchRequest, OffsetFetchResponse, PartitionFetchResponse,
+};
+use crate::kafka::record::{Content, Record, RecordBatch};
+use crate::kafka::words::Words;
+use crate::sim::{Outbox, ProcessId};
+
+/// Where a consumer stands in one partition.
+// Source: SubscriptionState.FetchStates
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Position {
+    /// It has to ask what was committed.
+    #[default]
+    Unknown,
+    /// Nothing was committed, or it is not there any more: it has to ask for the log's ends.
+    ToBeReset,
+    /// At an offset.
+    At {
+        /// The next to hand out.
+        offset: Offset,
+        /// The leader epoch of the record before, if known.
+        leader_epoch: Option<LeaderEpoch>,
+    },
+}
+
+/// One partition that is read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Reading {
+    /// Where the consumer stands.
+    pub position: Position,
+    /// The leader's HW as last heard.
+    pub high_watermark: Option<Offset>,
+    /// What has been fetched and not handed out.
+    pub fetched: VecDeque<(Offset, LeaderEpoch, Record)>,
+}
+
+impl Reading {
+    /// The next offset to fetch, if nothing is left to hand out.
+    fn fetch_offset(&self) -> Option<Offset> {
+        match self.position {
+            Position::At { offset, .. } if self.fetched.is_empty() => Some(offset),
+            _ => None,
+        }
+    }
+
+    /// Takes batches in, of which the first may begin too early.
+    fn take(&mut self, from: Offset, batches: &[RecordBatch]) {
+        for batch in batches {
+            let epoch = batch.partition_leader_epoch;
+            let wanted = batch.enumerate().filter(|(offset, _)| *offset >= from);
+            self.fetched.extend(wanted.map(|(offset, record)| (offset, epoch, record.clone())));
+        }
+    }
+}
+
+impl Consumer {
+    pub(super) fn read(&mut self, out: &mut Outbox<'_, Words>) {
+        self.ask_offsets(out);
+        self.ask_positions(out);
+        if self.settings.poll == Poll::Duration || self.coordinator.is_some() {
+            self.hand_out(out);
+        }
+        self.fetch(out);
+    }
+
+    fn standing_at(&self, wanted: Position) -> Vec<TopicPartition> {
+        let those = self.partitions.iter().filter(|(_, reading)| reading.position == wanted);
+        those.map(|(partition, _)| partition.clone()).collect()
+    }
+
+    // Source: ConsumerCoordinator.initWithCommittedOffsetsIfNeeded
+    fn ask_offsets(&mut self, out: &mut Outbox<'_, Words>) {
+        let unknown = self.standing_at(Position::Unknown);
+        let asked = self.calls.any(|purpose| *purpose == Purpose::FetchOffsets);
+        let Some(coordinator) = self.coordinator.filter(|_| !unknown.is_empty() && !asked) else {
+            return;
+        };
+        let group_id = self.settings.group_id.clone();
+        let request = OffsetFetchRequest { group_id, topics: Some(unknown) };
+        let within = self.settings.request_timeout;
+        self.calls.make(Purpose::FetchOffsets, (coordinator, within), request, out);
+    }
+
+    pub(super) fn offsets_told(&mut self, told: OffsetFetchResponse, out: &mut Outbox<'_, Words>) {
+        if let Some(error) = told.error {
+            if matches!(error, Error::NotCoordinator | Error::CoordinatorNotAvailable) {
+                self.lose_coordinator(out);
+            }
+            return self.rest(out);
+        }
+        for (partition, committed) in told.topics {
+            let Some(reading) = self.partitions.get_mut(&partition) else { continue };
+            if reading.position != Position::Unknown {
+                continue;
+            }
+            reading.position = match committed {
+                Some(committed) => {
+                    Position::At { offset: committed.offset, leader_epoch: committed.leader_epoch }
+                }
+                None => Position::ToBeReset,
+            };
+        }
+    }
+
+    // Source: OffsetFetcher.resetPositionsIfNeeded
+    fn ask_positions(&mut self, out: &mut Outbox<'_, Words>) {
+        let lost = self.standing_at(Position::ToBeReset);
+        let asked = self.calls.any(|purpose| *purpose == Purpose::ListOffsets);
+        if lost.is_empty() || asked {
+            return;
+        }
+        let at = match self.settings.auto_offset_reset {
+            OffsetReset::Earliest => ListOffsetsAt::Earliest,
+            OffsetReset::Latest => ListOffsetsAt::Latest,
+            OffsetReset::None => return self.throw("NoOffsetForPartitionException", out),
+        };
+        for (leader, partitions) in self.by_leader(lost, out) {
+            let topics = partitions.into_iter().map(|partition| (partition, at)).collect();
+            let request = ListOffsetsRequest { replica_id: BrokerId::NONE, topics };
+            let within = self.settings.request_timeout;
+            self.calls.make(Purpose::ListOffsets, (leader, within), request, out);
+        }
+    }
+
+    /// The leaders of partitions; where one is not known or rests, metadata is asked for.
+    fn by_leader(
+        &mut self,
+        partitions: Vec<TopicPartition>,
+        out: &mut Outbox<'_, Words>,
+    ) -> BTreeMap<ProcessId, Vec<TopicPartition>> {
+        let mut found: BTreeMap<ProcessId, Vec<TopicPartition>> = BTreeMap::new();
+        for partition in partitions {
+            match self.view.leader(&partition) {
+                Some((leader, _)) if self.view.is_ready(leader, out.now()) => {
+                    found.entry(leader).or_default().push(partition);
+                }
+                _ => self.want_metadata(out),
+            }
+        }
+        found
+    }
+
+    fn want_metadata(&mut self, out: &mut Outbox<'_, Words>) {
+        if !self.metadata_wanted {
+            self.metadata_wanted = true;
+            self.rest(out);
+        }
+    }
+
+    pub(super) fn positions_told(
+        &mut self,
+        told: ListOffsetsResponse,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        for (partition, result) in told.topics {
+            let Some(reading) = self.partitions.get_mut(&partition) else { continue };
+            match result {
+                Ok(offset) if reading.position == Position::ToBeReset => {
+                    reading.position = Position::At { offset, leader_epoch: None };
+                    out.tell(ConsumerFact::PositionReset { partition, offset });
+                }
+                Ok(_) => {}
+                Err(_) => self.want_metadata(out),
+            }
+        }
+    }
+
+    /// One fetch under way to each leader.
+    // Source: AbstractFetch.prepareFetchRequests
+    fn fetch(&mut self, out: &mut Outbox<'_, Words>) {
+        let ready = self.partitions.iter().filter(|(_, reading)| reading.fetch_offset().is_some());
+        let ready: Vec<TopicPartition> = ready.map(|(partition, _)| partition.clone()).collect();
+        for (leader, partitions) in self.by_leader(ready, out) {
+            if self.calls.to(leader).any(|purpose| matches!(purpose, Purpose::Fetch(_))) {
+                continue;
+            }
+            let topics: Vec<FetchPartition> =
+                partitions.into_iter().map(|partition| self.fetch_partition(partition)).collect();
+            let asked = topics.iter().map(|t| (t.partition.clone(), t.fetch_offset)).collect();
+            let request = FetchRequest {
+                replica_id: BrokerId::NONE,
+                max_wait: self.settings.fetch_max_wait,
+                min_bytes: self.settings.fetch_min_bytes,
+                topics,
+            };
+            let within = self.settings.request_timeout;
+            self.calls.make(Purpose::Fetch(asked), (leader, within), request, out);
+        }
+    }
+
+    fn fetch_partition(&self, partition: TopicPartition) -> FetchPartition {
+        let fetch_offset = self.partitions[&partition].fetch_offset();
+        FetchPartition {
+            current_leader_epoch: self.view.leader(&partition).map(|(_, epoch)| epoch),
+            fetch_offset: fetch_offset.expect("it has been checked"),
+            last_fetched_epoch: None,
+            log_start_offset: Offset::NONE,
+            partition_max_bytes: self.settings.max_partition_fetch_bytes,
+            partition,
+        }
+    }
+
+    pub(super) fn fetched(
+        &mut self,
+        asked: &[(TopicPartition, Offset)],
+        told: FetchResponse,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        for answer in told.responses {
+            let from = asked.iter().find(|(partition, _)| *partition == answer.partition);
+            let Some((_, from)) = from else { continue };
+            let reading = self.partitions.get_mut(&answer.partition);
+            let Some(reading) = reading.filter(|reading| reading.fetch_offset() == Some(*from))
+            else {
+                continue;
+            };
+            match answer.error {
+                None => {
+                    reading.high_watermark = Some(answer.high_watermark);
+                    reading.take(*from, &answer.records);
+                }
+                Some(error) => self.fetch_refused(error, &answer, out),
+            }
+        }
+    }
+
+    // Source: FetchCollector.handleInitializeErrors
+    fn fetch_refused(
+        &mut self,
+        error: Error,
+        answer: &PartitionFetchResponse,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        match error {
+            Error::OffsetOutOfRange if self.settings.auto_offset_reset == OffsetReset::None => {
+                self.throw(error.exception(), out);
+            }
+            Error::OffsetOutOfRange => {
+                if let Some(reading) = self.partitions.get_mut(&answer.partition) {
+                    reading.position = Position::ToBeReset;
+                }
+            }
+            error if error.remedy() == Remedy::Fail => self.throw(error.exception(), out),
+            _ => self.want_metadata(out),
+        }
+    }
+
+    /// What `poll` returns.
+    fn hand_out(&mut self, out: &mut Outbox<'_, Words>) {
+        for (partition, reading) in &mut self.partitions {
+            while let Some((offset, epoch, record)) = reading.fetched.pop_front() {
+                let leader_epoch = Some(epoch);
+                reading.position = Position::At { offset: offset.next(), leader_epoch };
+                let (key, value) = (shown(record.key.as_ref()), shown(record.value.as_ref()));
+                let partition = partition.clone();
+                out.tell(ConsumerFact::RecordRead { partition, offset, key, value });
+            }
+        }
+    }
+}
+
+fn shown(content: Option<&Content>) -> Shown {
+    Shown(content.map(|content| match content {
+        Content::Text(text) => text.clone(),
+        typed => Arc::from(typed.to_string()),
+    }))
+}
