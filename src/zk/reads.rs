@@ -49,7 +49,7 @@ impl Database {
             Op::WhoAmI => Ok(Answer::Info(who_am_i(caller.ids))),
             Op::AddWatch { path, mode } => self.add_watch(path, *mode, caller.connection),
             Op::RemoveWatches { path, kind } => self.remove_watches(path, *kind, caller.connection),
-            Op::CheckWatches { path, kind } => self.check_watches(path, *kind, caller.connection),
+            Op::CheckWatches { path, kind } => self.check_watches(path, *kind),
             Op::Sync { path } => Ok(Answer::Path(path.clone())),
             Op::Ping => Ok(Answer::Nothing),
             _ => Err(Error::MarshallingError),
@@ -187,10 +187,10 @@ impl Database {
     }
 
     // Source: DataTree.containsWatcher.
-    fn check_watches(&self, path: &str, kind: i32, to: ConnectionId) -> Result<Answer, Error> {
+    fn check_watches(&self, path: &str, kind: i32) -> Result<Answer, Error> {
         let (children, data) = tables(kind)?;
-        let child = children && self.child_watches.covers(path, to);
-        let data = data && self.data_watches.covers(path, to);
+        let child = children && self.child_watches.has_watch(path);
+        let data = data && self.data_watches.has_watch(path);
         found(child || data)
     }
 

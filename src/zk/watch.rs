@@ -78,10 +78,12 @@ impl WatchTable {
         true
     }
 
-    /// Does a watch of the connection cover `path`?
-    // Source: WatchManager.containsWatcher.
-    pub fn covers(&self, path: &str, connection: ConnectionId) -> bool {
-        self.mode(path, connection).is_some()
+    /// Is there a watch on exactly this path, whosesoever?
+    ///
+    /// The real server means to ask for the caller's own, but takes anybody's.
+    // Source: WatchManager.containsWatcher (3.6 to 3.8), which checkWatches asks.
+    pub fn has_watch(&self, path: &str) -> bool {
+        self.by_path.contains_key(path)
     }
 
     /// Removes everything that a connection has armed.
