@@ -8,6 +8,7 @@
 
 mod any_process;
 pub mod command;
+pub mod laws;
 pub mod notation;
 pub mod setup;
 
