@@ -1,5 +1,15 @@
 //! One seed of the swarm: a random set-up, work and faults, laws after every event; then all is
 //! healed and the cluster must settle. Nothing here prints.
+//!
+//! *Invariant: a seed is one run for ever; shortening a run draws no lots.*
+
+use rand_core::Rng;
+use rand_pcg::Pcg32;
+use zootrope::cluster::command::{self, Command};
+use zootrope::cluster::laws::{Breach, Judge, is_meant_to_run, settled};
+use zootrope::cluster::{Cluster, Kind, Setup, Trace, assemble};
+use zootrope::lab::Recording;
+use zootrope::sim::{Moment, Power, ProcessId, SimTime, Span};
 
 use super::FaultCounts;
 
@@ -20,7 +30,285 @@ pub struct Broken {
     pub scenario: String,
 }
 
+/// How long a cluster is disturbed.
+const TROUBLE: Span = Span::secs(90);
+/// How long it may take to come to rest once nothing disturbs it.
+const PEACE: Span = Span::secs(180);
+/// How often shortening may run the seed again.
+const ATTEMPTS: u32 = 60;
+
 /// Runs one seed to its end.
-pub fn run(_seed: u64) -> Outcome {
-    Outcome::default()
+pub fn run(seed: u64) -> Outcome {
+    let mut dice = Dice(Pcg32::new(seed, 0x5eed));
+    let setup = random_setup(seed, &mut dice);
+    let mut faults: FaultCounts = FAULTS.iter().map(|fault| (fault.0.to_owned(), 0)).collect();
+    let mut run = Run::new(&setup);
+    let mut commands = Vec::new();
+    let breach =
+        disturb(&mut run, &mut dice, &mut commands, &mut faults).and_then(|()| run.settle()).err();
+    let broken = breach.map(|breach| shorten(&setup, commands, breach));
+    Outcome { broken, faults }
+}
+
+/// The dice of the seed: apart from those of the cluster.
+struct Dice(Pcg32);
+
+impl Dice {
+    fn below(&mut self, end: u64) -> u64 {
+        if end == 0 { 0 } else { self.0.next_u64() % end }
+    }
+
+    fn one<T: Clone>(&mut self, all: &[T]) -> Option<T> {
+        let index = self.below(all.len() as u64) as usize;
+        all.get(index).cloned()
+    }
+}
+
+fn random_setup(seed: u64, dice: &mut Dice) -> Setup {
+    let zookeeper = dice.one(&SERVERS).expect("the table has rows");
+    let brokers = dice.below(4);
+    let latency = 500 + dice.below(20_000);
+    let text = format!(
+        "setup seed={seed} zookeeper={zookeeper} brokers={brokers} latency.max.us={latency}"
+    );
+    let recording = Recording::parse(&text).expect("it is written as set-ups are");
+    recording.setup
+}
+
+const SERVERS: [u64; 1] = [1];
+
+type Drawn = fn(&Cluster, &mut Dice) -> Option<String>;
+
+/// Every kind of fault and of work, with how often it is drawn.
+const FAULTS: &[(&str, u64, Drawn)] = &[
+    ("kill", 8, |c, d| Some(format!("kill {}", name(c, d, Power::Running)?))),
+    ("stop", 4, |c, d| Some(format!("stop {}", name(c, d, Power::Running)?))),
+    ("start", 16, |c, d| Some(format!("start {}", name(c, d, Power::Off)?))),
+    ("freeze", 8, |c, d| Some(format!("freeze {}", name(c, d, Power::Running)?))),
+    ("thaw", 16, |c, d| Some(format!("thaw {}", name(c, d, Power::Frozen)?))),
+    ("cut", 6, |c, d| {
+        let (a, b) = pair(c, d)?;
+        Some(format!("cut {a} {b}"))
+    }),
+    ("cut one way", 4, |c, d| {
+        let (a, b) = pair(c, d)?;
+        Some(format!("cut {a}>{b}"))
+    }),
+    ("heal", 8, |c, d| {
+        let (a, b) = cut_pair(c, d)?;
+        Some(format!("heal {a} {b}"))
+    }),
+    ("heal all", 4, |c, d| cut_pair(c, d).map(|_| "heal all".to_owned())),
+    ("delay link", 6, |c, d| {
+        let (a, b) = pair(c, d)?;
+        Some(format!("delay link={a}>{b} by={}ms", 1 + d.below(5000)))
+    }),
+    ("delay message", 6, |c, d| {
+        let message = message(c, d)?;
+        Some(format!("delay message={message} by={}ms", 1 + d.below(5000)))
+    }),
+    ("drop", 6, |c, d| Some(format!("drop message={}", message(c, d)?))),
+    ("slow disk", 2, |c, d| {
+        let process = name(c, d, Power::Running)?;
+        Some(format!("disk {process} slower-by={}ms", d.below(200)))
+    }),
+    ("work: add client", 6, |c, d| {
+        let number = c.processes().filter(|(_, name, _)| name.starts_with('z')).count();
+        let few = number < 8;
+        few.then(|| format!("add client z{} timeout={}s", number, 4 + d.below(20)))
+    }),
+    ("work: ask", 60, ask),
+];
+
+fn name(cluster: &Cluster, dice: &mut Dice, power: Power) -> Option<String> {
+    let meant = cluster.processes().filter(|(_, _, process)| is_meant_to_run(process));
+    let names = meant.filter(|(id, _, _)| cluster.power(*id) == power);
+    dice.one(&names.map(|(_, name, _)| name.to_owned()).collect::<Vec<_>>())
+}
+
+fn pair(cluster: &Cluster, dice: &mut Dice) -> Option<(String, String)> {
+    let names: Vec<_> = cluster.processes().map(|(_, name, _)| name.to_owned()).collect();
+    let (a, b) = (dice.one(&names)?, dice.one(&names)?);
+    (a != b).then_some((a, b))
+}
+
+fn cut_pair(cluster: &Cluster, dice: &mut Dice) -> Option<(String, String)> {
+    let ids: Vec<ProcessId> = cluster.processes().map(|(id, _, _)| id).collect();
+    let pairs = ids.iter().flat_map(|a| ids.iter().map(move |b| (*a, *b)));
+    let (a, b) = dice.one(&pairs.filter(|(a, b)| cluster.is_cut(*a, *b)).collect::<Vec<_>>())?;
+    Some((cluster.name(a).to_string(), cluster.name(b).to_string()))
+}
+
+fn message(cluster: &Cluster, dice: &mut Dice) -> Option<u64> {
+    let mut flights: Vec<_> = cluster.flights().map(|flight| flight.id.0).collect();
+    flights.sort_unstable();
+    dice.one(&flights)
+}
+
+fn ask(cluster: &Cluster, dice: &mut Dice) -> Option<String> {
+    let shells = cluster.processes().filter(|(id, _, process)| {
+        process.kind() == Kind::Shell && cluster.power(*id) == Power::Running
+    });
+    let names: Vec<_> = shells.map(|(_, name, _)| name.to_owned()).collect();
+    let client = dice.one(&names)?;
+    let path = dice.one(&["/a", "/a/b", "/a/c", "/d"])?;
+    let asked = match dice.below(8) {
+        0 => format!("create {path} x"),
+        1 => format!("create -e {path} x"),
+        2 => format!("create -s {path}/n- x"),
+        3 => format!("create -e -s {path}/e- x"),
+        4 => format!("set {path} {}", dice.below(1000)),
+        5 => format!("delete {path}"),
+        6 => format!("get -w {path}"),
+        _ => format!("ls -w {path}"),
+    };
+    Some(format!("ask {client} {asked}"))
+}
+
+/// Works and disturbs, and notes what was done and when.
+fn disturb(
+    run: &mut Run,
+    dice: &mut Dice,
+    commands: &mut Vec<(Moment, Command)>,
+    faults: &mut FaultCounts,
+) -> Result<(), Breach> {
+    let end = SimTime::ZERO + TROUBLE;
+    let total: u64 = FAULTS.iter().map(|fault| fault.1).sum();
+    let pace = 20 + dice.below(600);
+    loop {
+        let at = run.cluster.now() + Span::ms(1 + dice.below(2 * pace));
+        if at > end {
+            return Ok(());
+        }
+        run.advance(Moment::after(at))?;
+        let mut lot = dice.below(total);
+        let drawn = FAULTS.iter().find(|fault| {
+            let hit = lot < fault.1;
+            lot = lot.saturating_sub(fault.1);
+            hit
+        });
+        let (kind, _, draw) = drawn.expect("the lot is below the sum");
+        let Some(text) = draw(&run.cluster, dice) else { continue };
+        let command = Command::parse(1, &text).expect("it is written as commands are");
+        let moment = run.cluster.moment();
+        if run.give(&command)? {
+            *faults.entry((*kind).to_owned()).or_default() += 1;
+            commands.push((moment, command));
+        }
+    }
+}
+
+/// A cluster under the eyes of the law.
+struct Run {
+    cluster: Cluster,
+    trace: Trace,
+    judge: Judge,
+    rested: SimTime,
+}
+
+impl Run {
+    fn new(setup: &Setup) -> Run {
+        let mut trace = Trace::default();
+        let cluster = assemble(setup, &mut trace);
+        Run { cluster, trace, judge: Judge::default(), rested: SimTime::ZERO }
+    }
+
+    fn advance(&mut self, moment: Moment) -> Result<(), Breach> {
+        while self.cluster.step_before(moment, &mut self.trace).is_some() {
+            self.judge_last()?;
+        }
+        self.cluster.advance_to(moment, &mut self.trace);
+        if self.cluster.now() >= self.rested + Span::secs(1) {
+            self.rested = self.cluster.now();
+            self.judge.rest(&self.cluster)?;
+        }
+        Ok(())
+    }
+
+    fn judge_last(&mut self) -> Result<(), Breach> {
+        let last = self.trace.get(self.trace.len() - 1).expect("a record has just been made");
+        self.judge.record(&last, &self.cluster)
+    }
+
+    /// Whether the command could be done.
+    fn give(&mut self, command: &Command) -> Result<bool, Breach> {
+        if command::apply(command, &mut self.cluster, &mut self.trace).is_err() {
+            return Ok(false);
+        }
+        self.judge_last().map(|()| true)
+    }
+
+    /// Heals everything, waits, and demands rest.
+    fn settle(&mut self) -> Result<(), Breach> {
+        self.heal()?;
+        let end = self.cluster.now() + PEACE;
+        while self.cluster.now() < end {
+            self.start_what_is_off()?;
+            let at = self.cluster.now() + Span::secs(5);
+            self.advance(Moment::after(at))?;
+        }
+        self.judge.rest(&self.cluster)?;
+        let rest = settled(&self.cluster);
+        rest.map_err(|what| Breach { law: "settles", after: None, what })
+    }
+
+    fn heal(&mut self) -> Result<(), Breach> {
+        self.give(&Command::HealAll)?;
+        let names: Vec<_> = self.cluster.processes().map(|(_, name, _)| name.to_owned()).collect();
+        for name in names {
+            for text in [format!("thaw {name}"), format!("disk {name} slower-by=0s")] {
+                self.give(&Command::parse(1, &text).expect("it is written as commands are"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn start_what_is_off(&mut self) -> Result<(), Breach> {
+        let meant = self.cluster.processes().filter(|(_, _, process)| is_meant_to_run(process));
+        let off = meant.filter(|(id, _, _)| self.cluster.power(*id) == Power::Off);
+        let names: Vec<_> = off.map(|(_, name, _)| name.to_owned()).collect();
+        for name in names {
+            let start = Command::parse(1, &format!("start {name}"));
+            self.give(&start.expect("it is written as commands are"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Plays a list of commands as it stands, and heals.
+fn replay(setup: &Setup, commands: &[(Moment, Command)]) -> Result<(), Breach> {
+    let mut run = Run::new(setup);
+    for (moment, command) in commands {
+        run.advance(*moment)?;
+        run.give(command)?;
+    }
+    run.advance(Moment::after(SimTime::ZERO + TROUBLE))?;
+    run.settle()
+}
+
+/// Leaves out commands, many at first, as long as the same law is still broken.
+fn shorten(setup: &Setup, mut commands: Vec<(Moment, Command)>, breach: Breach) -> Broken {
+    let mut breach = breach;
+    let mut attempts = ATTEMPTS;
+    let mut size = commands.len().div_ceil(2).max(1);
+    while attempts > 0 {
+        let mut start = 0;
+        while start < commands.len() && attempts > 0 {
+            let mut fewer = commands.clone();
+            fewer.drain(start..(start + size).min(commands.len()));
+            attempts -= 1;
+            match replay(setup, &fewer) {
+                Err(found) if found.law == breach.law => (commands, breach) = (fewer, found),
+                _ => start += size,
+            }
+        }
+        if size == 1 {
+            break;
+        }
+        size = size.div_ceil(2);
+    }
+    let until = Moment::before(SimTime::ZERO + TROUBLE);
+    let recording = Recording { setup: setup.clone(), commands, until };
+    let scenario = format!("# {}: {}\n{recording}", breach.law, breach.what);
+    Broken { law: breach.law.to_owned(), scenario }
 }

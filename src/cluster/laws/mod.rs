@@ -6,7 +6,10 @@
 //! *Invariant:* checking changes nothing but what the [`Judge`] remembers.
 
 mod kafka;
+mod settled;
 mod zk;
+
+pub use settled::{is_meant_to_run, settled};
 
 use super::{Cluster, Record};
 use crate::kafka::id::{ControllerEpoch, LeaderEpoch, TopicPartition};
@@ -30,10 +33,7 @@ enum Check {
     Rest(fn(&Cluster) -> Verdict),
 }
 
-const fn record(
-    name: &'static str,
-    check: fn(&mut Seen, &Record<'_>, &Cluster) -> Verdict,
-) -> Law {
+const fn record(name: &'static str, check: fn(&mut Seen, &Record<'_>, &Cluster) -> Verdict) -> Law {
     Law { name, check: Check::Record(check) }
 }
 
@@ -82,8 +82,11 @@ impl Judge {
         for law in LAWS {
             if let Check::Record(check) = law.check {
                 let after = Some(record.id);
-                check(&mut self.seen, record, cluster)
-                    .map_err(|what| Breach { law: law.name, after, what })?;
+                check(&mut self.seen, record, cluster).map_err(|what| Breach {
+                    law: law.name,
+                    after,
+                    what,
+                })?;
             }
         }
         Ok(())
