@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use rpds::{RedBlackTreeMapSync, VectorSync};
 
+use super::epochs::Epochs;
 use super::stat::{Millis, SessionId};
 use super::tree::Tree;
 use super::txn::Txn;
@@ -80,6 +81,8 @@ pub struct Disk {
     pub snapshot: Snapshot,
     /// All txns that were written, committed or not.
     pub log: VectorSync<Arc<Txn>>,
+    /// The epoch files; a standalone server has none.
+    pub epochs: Epochs,
 }
 
 impl Disk {

@@ -5,7 +5,10 @@
 //! *Invariant: a server that is down has its disk and nothing else.*
 
 use super::database::{Database, Disk};
+use super::ensemble::{Ensemble, ServerId};
 use super::front::Front;
+use super::quorum_peer::QuorumPeer;
+use super::serving::Serving;
 use super::settings::Settings;
 use super::standalone::Standalone;
 use super::words::{Request, Words};
@@ -15,6 +18,9 @@ use crate::sim::{Event, Outbox, Process};
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Server {
     settings: Settings,
+    /// Which server of which ensemble it is, unless it is alone.
+    place: Option<(ServerId, Ensemble)>,
+    /// While it runs in an ensemble, its role holds the disk.
     disk: Disk,
     role: Role,
 }
@@ -26,6 +32,8 @@ pub enum Role {
     Down,
     /// It is alone.
     Standalone(Box<Standalone>),
+    /// It is one of an ensemble.
+    Peer(Box<QuorumPeer>),
 }
 
 impl Server {
@@ -36,12 +44,29 @@ impl Server {
 
     /// A server without an ensemble that finds `disk`.
     pub fn on_disk(settings: Settings, disk: Disk) -> Server {
-        Server { settings, disk, role: Role::Down }
+        Server { settings, place: None, disk, role: Role::Down }
+    }
+
+    /// The server `me` of an ensemble, whose disk is empty.
+    pub fn of_ensemble(me: ServerId, ensemble: Ensemble, settings: Settings) -> Server {
+        let place = Some((me, ensemble));
+        Server { settings, place, disk: Disk::default(), role: Role::Down }
     }
 
     /// What is on its disk.
     pub fn disk(&self) -> &Disk {
-        &self.disk
+        match &self.role {
+            Role::Peer(peer) => peer.disk(),
+            Role::Down | Role::Standalone(_) => &self.disk,
+        }
+    }
+
+    /// It as a server of an ensemble, while it runs.
+    pub fn peer(&self) -> Option<&QuorumPeer> {
+        match &self.role {
+            Role::Peer(peer) => Some(peer),
+            Role::Down | Role::Standalone(_) => None,
+        }
     }
 
     /// What it is at the moment.
@@ -49,11 +74,12 @@ impl Server {
         &self.role
     }
 
-    /// What it has in memory, if it serves.
+    /// What it has in memory, while it runs.
     pub fn database(&self) -> Option<&Database> {
         match &self.role {
             Role::Down => None,
             Role::Standalone(role) => Some(role.database()),
+            Role::Peer(peer) => Some(peer.database()),
         }
     }
 
@@ -62,7 +88,23 @@ impl Server {
         match &self.role {
             Role::Down => None,
             Role::Standalone(role) => Some(role.front()),
+            Role::Peer(peer) => peer.serving().map(Serving::front),
         }
+    }
+}
+
+impl Server {
+    fn boot(&mut self, out: &mut Outbox<'_, Words>) {
+        self.role = match self.place.clone() {
+            None => {
+                let role = Standalone::start(self.settings, &mut self.disk, out);
+                Role::Standalone(Box::new(role))
+            }
+            Some(place) => {
+                let disk = std::mem::take(&mut self.disk);
+                Role::Peer(Box::new(QuorumPeer::start(place, self.settings, disk, out)))
+            }
+        };
     }
 }
 
@@ -71,17 +113,17 @@ impl Process for Server {
 
     fn handle(&mut self, event: Event<Words>, out: &mut Outbox<'_, Words>) {
         match (event, &mut self.role) {
-            (Event::Boot, _) => {
-                let role = Standalone::start(self.settings, &mut self.disk, out);
-                self.role = Role::Standalone(Box::new(role));
-            }
+            (Event::Boot, _) => self.boot(out),
             (Event::Request(Request::Stop), _) => out.exit(0),
             (_, Role::Down) => {}
             (event, Role::Standalone(role)) => role.handle(event, &mut self.disk, out),
+            (event, Role::Peer(peer)) => peer.handle(event, out),
         }
     }
 
     fn crash(&mut self) {
-        self.role = Role::Down;
+        if let Role::Peer(peer) = std::mem::replace(&mut self.role, Role::Down) {
+            self.disk = peer.into_disk();
+        }
     }
 }

@@ -10,6 +10,10 @@ use crate::sim::Span;
 pub struct Settings {
     /// `tickTime`.
     pub tick_time: Span,
+    /// `initLimit`: how many ticks a step of the beginning may take.
+    pub init_limit: u32,
+    /// `syncLimit`: how many ticks leader and learner may be silent.
+    pub sync_limit: u32,
     /// `minSessionTimeout`; `None` is two ticks.
     pub min_session_timeout: Option<Span>,
     /// `maxSessionTimeout`; `None` is twenty ticks.
@@ -37,6 +41,8 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             tick_time: Span::ms(2000),
+            init_limit: 10,
+            sync_limit: 5,
             min_session_timeout: None,
             max_session_timeout: None,
             container_check_interval: Span::secs(60),

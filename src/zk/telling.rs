@@ -38,6 +38,9 @@ fn tell_body(txn: &Txn, body: &TxnBody, out: &mut Outbox<'_, Words>) {
         TxnBody::CloseSession { paths } => {
             let ephemerals = u32::try_from(paths.len()).expect("fewer than 2^32 znodes");
             out.tell(Fact::SessionClosed { session, ephemerals });
+            for path in paths.iter() {
+                out.tell(Fact::ZnodeDeleted { path: path.clone(), zxid });
+            }
         }
         TxnBody::Create(create) => {
             let (path, owner) = (create.path.clone(), create.owner(session));

@@ -8,13 +8,16 @@ use std::fmt;
 
 use super::client::ClientTimer;
 use super::ensemble::ServerId;
+use super::epochs::{Epoch, Epochs};
 use super::path::Path;
 use super::peer::{PeerMessage, PeerTimer};
 use super::reply::{Answer, ConnectReply, Error, EventKind, WatchEvent};
 use super::request::{Connect, Op};
 use super::stat::{Millis, Owner, SessionId};
+use super::sync::Way;
+use super::vote::Round;
 use super::zxid::Zxid;
-use crate::sim::{KernelFact, Telling, Vocabulary};
+use crate::sim::{KernelFact, Span, Telling, Vocabulary};
 
 /// The words of the `zk` floor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -86,7 +89,7 @@ pub enum Write {
         through: Zxid,
     },
     /// The epoch files.
-    Epochs,
+    Epochs(Epochs),
 }
 
 /// What is asked of a server from outside the simulated network.
@@ -106,7 +109,7 @@ crate::facts! {
         "session-refused" => SessionRefused { session: SessionId },
         "session-expired" => SessionExpired { session: SessionId },
         "session-closed" => SessionClosed { session: SessionId, ephemerals: u32 },
-        "session-moved" => SessionMoved { session: SessionId },
+        "session-moved" => SessionMoved { session: SessionId, to: ServerId },
         "client-refused" => ClientRefused { seen: Zxid, last: Zxid },
         "znode-created" => ZnodeCreated { path: Path, owner: Owner, zxid: Zxid },
         "znode-changed" => ZnodeChanged { path: Path, version: i32, zxid: Zxid },
@@ -119,6 +122,18 @@ crate::facts! {
         "zk-answered" => Answered { op: &'static str, path: Path, zxid: Zxid },
         "zk-refused" => Refused { op: &'static str, path: Path, error: Error },
         "watch-heard" => WatchHeard { kind: EventKind, path: Path },
+        "looking" => Looking { round: Round, epoch: Epoch, zxid: Zxid },
+        "vote-changed" => VoteChanged { candidate: ServerId, epoch: Epoch, zxid: Zxid },
+        "leader-elected" => Elected { leader: ServerId, round: Round },
+        "epoch-proposed" => EpochProposed { epoch: Epoch },
+        "synchronizing" => Synchronizing { learner: ServerId, way: Way, seen: Zxid },
+        "log-truncated" => LogTruncated { to: Zxid, dropped: u32 },
+        "zk-leading" => Leading { epoch: Epoch, zxid: Zxid },
+        "zk-following" => Following { leader: ServerId, epoch: Epoch, way: Way },
+        "learner-lost" => LearnerLost { learner: ServerId, silence: Span },
+        "leader-lost" => LeaderLost { leader: ServerId, silence: Span },
+        "leadership-abandoned" => Abandoned { epoch: Epoch },
+        "quorum-lost" => QuorumLost { epoch: Epoch },
         "request-refused" => RequestRefused { session: SessionId, error: Error, zxid: Zxid },
     }
 }

@@ -1,0 +1,71 @@
+//! The writer of the txn log: gathers txns while the disk is busy and writes them together.
+//!
+//! *Invariant: txns reach the disk in the order in which they were given.*
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::database::Disk;
+use super::txn::Txn;
+use super::words::{Words, Write};
+use super::zxid::Zxid;
+use crate::sim::Outbox;
+
+/// What is not on the disk yet.
+// Source: SyncRequestProcessor.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct LogWriter {
+    pending: VecDeque<Arc<Txn>>,
+    /// The last txn of the write that is under way.
+    writing: Option<Zxid>,
+}
+
+impl LogWriter {
+    /// Appends a txn to the log.
+    pub fn append(&mut self, txn: Arc<Txn>, out: &mut Outbox<'_, Words>) {
+        self.pending.push_back(txn);
+        self.write(out);
+    }
+
+    /// Is everything on the disk?
+    pub fn is_idle(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    fn write(&mut self, out: &mut Outbox<'_, Words>) {
+        if let (None, Some(last)) = (self.writing, self.pending.back()) {
+            self.writing = Some(last.zxid);
+            out.write(Write::Log { through: last.zxid });
+        }
+    }
+
+    /// A write is done; gives the zxids that are on the disk now. The next write begins.
+    pub fn written(
+        &mut self,
+        through: Zxid,
+        disk: &mut Disk,
+        out: &mut Outbox<'_, Words>,
+    ) -> Vec<Zxid> {
+        if self.writing != Some(through) {
+            return Vec::new();
+        }
+        self.writing = None;
+        let mut done = Vec::new();
+        while let Some(txn) = self.pending.pop_front_if(|txn| txn.zxid <= through) {
+            done.push(txn.zxid);
+            disk.append(txn);
+        }
+        self.write(out);
+        done
+    }
+
+    /// Brings everything to the disk before a role ends.
+    ///
+    /// Real: the role's end waits for the disk; here it does not, because nobody is told that these
+    /// txns are written.
+    // Source: SyncRequestProcessor.shutdown.
+    pub fn flush(&mut self, disk: &mut Disk) {
+        self.writing = None;
+        self.pending.drain(..).for_each(|txn| disk.append(txn));
+    }
+}

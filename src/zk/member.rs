@@ -1,0 +1,117 @@
+//! What a server of an ensemble has whatever its role: its disk, its database, its last vote.
+//!
+//! *Invariant: between two roles the database holds exactly what is on the disk.*
+
+use std::sync::Arc;
+
+use super::apply::Applied;
+use super::database::{Database, Disk};
+use super::ensemble::{Ensemble, ServerId};
+use super::epochs::{Epoch, Epochs};
+use super::log_writer::LogWriter;
+use super::peer::{PeerMessage, PeerTimer};
+use super::settings::Settings;
+use super::sync::CommittedWindow;
+use super::txn::Txn;
+use super::vote::{Round, Vote};
+use super::watch::WatchTable;
+use super::words::{Timer, Words, Write};
+use super::zxid::Zxid;
+use crate::sim::{Outbox, Span};
+
+/// A server of an ensemble, apart from its role.
+// Source: QuorumPeer, ZKDatabase.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Member {
+    /// Which server it is.
+    pub me: ServerId,
+    /// Who else there is.
+    pub ensemble: Ensemble,
+    /// How it is configured.
+    pub settings: Settings,
+    /// Snapshot, log and epoch files.
+    pub disk: Disk,
+    /// What it has in memory.
+    pub database: Database,
+    /// The last txns that it has applied.
+    pub window: CommittedWindow,
+    /// The txns on their way to the disk.
+    pub writer: LogWriter,
+    /// The last election.
+    pub round: Round,
+    /// How it ended, with the epoch that came of it.
+    pub vote: Vote,
+}
+
+impl Member {
+    /// A server that starts on `disk`.
+    // Source: QuorumPeer.start, loadDataBase.
+    pub fn boot((me, ensemble): (ServerId, Ensemble), settings: Settings, disk: Disk) -> Member {
+        let database = disk.recover();
+        let (epochs, zxid) = (disk.epochs.on_boot(database.last_zxid), database.last_zxid);
+        Member {
+            me,
+            ensemble,
+            settings,
+            window: CommittedWindow::of_log(&disk),
+            database,
+            writer: LogWriter::default(),
+            round: Round(0),
+            vote: Vote { epoch: epochs.current, zxid, candidate: me },
+            disk: Disk { epochs, ..disk },
+        }
+    }
+
+    /// The vote for itself.
+    pub fn own_vote(&self) -> Vote {
+        let (epoch, zxid) = (self.disk.epochs.current, self.database.last_zxid);
+        Vote { epoch, zxid, candidate: self.me }
+    }
+
+    /// So many ticks.
+    pub fn ticks(&self, count: u32) -> Span {
+        self.settings.tick_time * u64::from(count)
+    }
+
+    /// Sends a message to another server.
+    pub fn send(&self, to: ServerId, message: PeerMessage, out: &mut Outbox<'_, Words>) {
+        out.send(self.ensemble.process_of(to), message);
+    }
+
+    /// Writes the epoch files.
+    pub fn write_epochs(&self, accepted: Epoch, current: Epoch, out: &mut Outbox<'_, Words>) {
+        out.write(Write::Epochs(self.disk.epochs.raised_to(Epochs { accepted, current })));
+    }
+
+    /// Applies a committed txn, and takes a snapshot when it is time.
+    pub fn apply(&mut self, txn: &Arc<Txn>) -> Applied {
+        self.window.push(txn.clone());
+        self.database.apply(txn)
+    }
+
+    /// Something has been written; gives the zxids that are logged now.
+    pub fn written(&mut self, through: Zxid, out: &mut Outbox<'_, Words>) -> Vec<Zxid> {
+        let logged = self.writer.written(through, &mut self.disk, out);
+        if !logged.is_empty() && self.disk.is_snapshot_due(self.settings.snap_count) {
+            self.disk.snapshot = self.database.snapshot();
+        }
+        logged
+    }
+
+    /// Leaves a role: what was logged counts as done, committed or not, and all clients are gone.
+    // Source: ZooKeeperServer.shutdown, ZKDatabase.fastForwardDataBase.
+    pub fn leave_role(&mut self, out: &mut Outbox<'_, Words>) {
+        self.writer.flush(&mut self.disk);
+        let rest: Vec<_> = self.disk.after(self.database.last_zxid).cloned().collect();
+        for txn in rest {
+            self.apply(&txn);
+        }
+        self.database.data_watches = WatchTable::default();
+        self.database.child_watches = WatchTable::default();
+        for timer in PeerTimer::ALL {
+            out.disarm(timer);
+        }
+        out.disarm(Timer::SessionTick);
+        out.disarm(Timer::ContainerCheck);
+    }
+}

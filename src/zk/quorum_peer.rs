@@ -1,0 +1,209 @@
+//! A server of an ensemble while it runs: it looks, leads or learns, and answers those who look.
+//!
+//! *Invariant: a server has one role at a time, and every role ends in looking.*
+
+use super::database::{Database, Disk};
+use super::election::{Decision, Looking};
+use super::ensemble::{Ensemble, ServerId};
+use super::epochs::Epoch;
+use super::leader::{Leader, Turn};
+use super::learner::Learner;
+use super::member::Member;
+use super::peer::PeerMessage;
+use super::serving::Serving;
+use super::settings::Settings;
+use super::vote::{Notification, Round, Standing};
+use super::words::{Message, Timer, Words, Write};
+use crate::sim::{Event, Outbox, ProcessId};
+
+/// One running server of an ensemble.
+// Source: QuorumPeer.run.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct QuorumPeer {
+    member: Member,
+    role: PeerRole,
+}
+
+/// What it does at the moment. `Looking` becomes one of the others; these become `Looking`.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum PeerRole {
+    /// It looks for a leader.
+    Looking(Looking),
+    /// It leads, or tries to.
+    Leading(Box<Leader>),
+    /// It follows or observes.
+    Learning(Box<Learner>),
+}
+
+impl QuorumPeer {
+    /// Starts on `disk`, and looks.
+    pub fn start(
+        place: (ServerId, Ensemble),
+        settings: Settings,
+        disk: Disk,
+        out: &mut Outbox<'_, Words>,
+    ) -> QuorumPeer {
+        let mut member = Member::boot(place, settings, disk);
+        let role = look(&mut member, out);
+        QuorumPeer { member, role }
+    }
+
+    /// The server stops; its disk remains.
+    pub fn into_disk(self) -> Disk {
+        self.member.disk
+    }
+
+    /// What is on its disk.
+    pub fn disk(&self) -> &Disk {
+        &self.member.disk
+    }
+
+    /// What it has in memory.
+    pub fn database(&self) -> &Database {
+        &self.member.database
+    }
+
+    /// All but its role.
+    pub fn member(&self) -> &Member {
+        &self.member
+    }
+
+    /// What it does at the moment.
+    pub fn role(&self) -> &PeerRole {
+        &self.role
+    }
+
+    /// What it is within its ensemble.
+    pub fn standing(&self) -> Standing {
+        match &self.role {
+            PeerRole::Looking(_) => Standing::Looking,
+            PeerRole::Leading(_) => Standing::Leading,
+            PeerRole::Learning(_) if self.member.ensemble.is_voter(self.member.me) => {
+                Standing::Following
+            }
+            PeerRole::Learning(_) => Standing::Observing,
+        }
+    }
+
+    /// The epoch in which it serves, if it serves.
+    pub fn epoch(&self) -> Option<Epoch> {
+        match &self.role {
+            PeerRole::Looking(_) => None,
+            PeerRole::Leading(leader) => leader.epoch(),
+            PeerRole::Learning(learner) => learner.epoch(),
+        }
+    }
+
+    /// Whom it leads itself by or follows.
+    pub fn leader(&self) -> Option<ServerId> {
+        match &self.role {
+            PeerRole::Looking(_) => None,
+            PeerRole::Leading(_) => Some(self.member.me),
+            PeerRole::Learning(learner) => Some(learner.leader()),
+        }
+    }
+
+    /// Its clients, if it may have any.
+    pub fn serving(&self) -> Option<&Serving> {
+        match &self.role {
+            PeerRole::Looking(_) => None,
+            PeerRole::Leading(leader) => Some(leader.serving()),
+            PeerRole::Learning(learner) => Some(learner.serving()),
+        }
+    }
+
+    /// Takes one event.
+    pub fn handle(&mut self, event: Event<Words>, out: &mut Outbox<'_, Words>) {
+        if let Event::Written(Write::Epochs(written)) = event {
+            let epochs = self.member.disk.epochs;
+            self.member.disk.epochs = epochs.raised_to(written);
+        }
+        if let Event::Message { from, message: Message::Peer(PeerMessage::Notification(heard)) } =
+            event
+        {
+            return self.hear_notification(from, heard, out);
+        }
+        let turn = match &mut self.role {
+            PeerRole::Looking(looking) => {
+                let decision = while_looking(looking, event, out);
+                return self.decided(decision, out);
+            }
+            PeerRole::Leading(leader) => leader.handle(event, &mut self.member, out),
+            PeerRole::Learning(learner) => learner.handle(event, &mut self.member, out),
+        };
+        if turn == Turn::Look {
+            self.look_again(out);
+        }
+    }
+
+    /// Those who look are answered by whoever does not.
+    // Source: FastLeaderElection.Messenger.WorkerReceiver.run.
+    fn hear_notification(
+        &mut self,
+        from: ProcessId,
+        heard: Notification,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let Some(id) = self.member.ensemble.id_of(from) else { return };
+        if let PeerRole::Looking(looking) = &mut self.role {
+            let decision = looking.hear(id, heard, out);
+            return self.decided(decision, out);
+        }
+        if heard.standing == Standing::Looking {
+            let Member { vote, round, .. } = self.member;
+            let answer = Notification { vote, round, standing: self.standing() };
+            out.send(from, PeerMessage::Notification(answer));
+        }
+    }
+
+    fn decided(&mut self, decision: Option<Decision>, out: &mut Outbox<'_, Words>) {
+        let Some(Decision { vote, round }) = decision else { return };
+        let member = &mut self.member;
+        for timer in super::peer::PeerTimer::ALL {
+            out.disarm(timer);
+        }
+        member.vote = vote;
+        member.round = round;
+        self.role = match vote.candidate == member.me {
+            true => PeerRole::Leading(Box::new(Leader::start(member, out))),
+            false => PeerRole::Learning(Box::new(Learner::start(vote.candidate, member, out))),
+        };
+    }
+
+    /// A role has ended.
+    fn look_again(&mut self, out: &mut Outbox<'_, Words>) {
+        match &mut self.role {
+            PeerRole::Looking(_) => {}
+            PeerRole::Leading(leader) => leader.end(&self.member, out),
+            PeerRole::Learning(learner) => learner.end(&mut self.member, out),
+        }
+        self.member.leave_role(out);
+        self.role = look(&mut self.member, out);
+    }
+}
+
+fn look(member: &mut Member, out: &mut Outbox<'_, Words>) -> PeerRole {
+    member.round = Round(member.round.0 + 1);
+    let place = (member.me, member.ensemble.clone());
+    PeerRole::Looking(Looking::start(place, member.round, member.own_vote(), out))
+}
+
+/// Whoever looks serves nobody: learners find no leader here, clients no server.
+fn while_looking(
+    looking: &mut Looking,
+    event: Event<Words>,
+    out: &mut Outbox<'_, Words>,
+) -> Option<Decision> {
+    match event {
+        Event::Timer(Timer::Peer(timer)) => looking.timer(timer, out),
+        Event::Message { from, message: Message::Peer(PeerMessage::LearnerInfo { .. }) } => {
+            out.send(from, PeerMessage::Refused);
+            None
+        }
+        Event::Message { from, message: Message::Connect(_) | Message::Request { .. } } => {
+            out.hangup(from);
+            None
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,363 @@
+//! What leader and learners do for their own clients: connections, the order of requests on each,
+//! and the answers once txns are committed.
+//!
+//! Whether a session lives and what becomes of a write is the leader's affair: those are handed up.
+//!
+//! ```text
+//!   one connection's line     write  read  read  write  read
+//!                               │     └──┴── wait until the write before them is committed
+//!                               └─▶ the leader
+//! ```
+//!
+//! *Invariant: requests of one connection are answered in order; a read waits for the writes and
+//! syncs before it on its own connection, and for no others.*
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use super::acl::AuthId;
+use super::apply::Applied;
+use super::ensemble::ServerId;
+use super::front::{Connection, ConnectionStage, Front};
+use super::member::Member;
+use super::path::Path;
+use super::prep::Submission;
+use super::reads::Caller;
+use super::reply::{Answer, Error};
+use super::request::{Class, Connect, Op};
+use super::session::{SessionNumbers, password_of};
+use super::stat::{Bytes, Millis, SessionId};
+use super::txn::{Txn, TxnBody};
+use super::watch::ConnectionId;
+use super::words::{Fact, Words};
+use super::zxid::Zxid;
+use crate::sim::{Outbox, ProcessId, SimTime};
+
+/// The clients of a member that leads or learns.
+// Source: CommitProcessor, FinalRequestProcessor.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Serving {
+    front: Front,
+    numbers: SessionNumbers,
+    /// Requests that wait, or wait behind others; connections without any have no line.
+    lines: BTreeMap<ConnectionId, VecDeque<Waiting>>,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Waiting {
+    xid: i32,
+    work: Work,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum Work {
+    /// A write that the leader has.
+    Handed,
+    /// A sync that the leader has; its path is the answer.
+    Syncing(Path),
+    /// Answer from memory.
+    Read { op: Op, ids: Arc<[AuthId]> },
+    /// The leader found the session closing or moved.
+    Refusal(Error),
+}
+
+impl Work {
+    fn is_handed(&self) -> bool {
+        matches!(self, Work::Handed | Work::Syncing(_))
+    }
+}
+
+/// What a member's client wants of the leader.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Upward {
+    /// A write or a sync.
+    Submit(Submission),
+    /// Does this session live?
+    Revalidate {
+        /// Which.
+        session: SessionId,
+        /// As negotiated now.
+        timeout: Millis,
+    },
+}
+
+impl Serving {
+    /// Nobody is connected yet.
+    pub fn new(me: ServerId, now: SimTime) -> Serving {
+        let numbers = SessionNumbers::new(me, now);
+        Serving { front: Front::default(), numbers, lines: BTreeMap::new() }
+    }
+
+    /// Its connections.
+    pub fn front(&self) -> &Front {
+        &self.front
+    }
+
+    /// The session that a process has here, with its timeout.
+    pub fn session_of(&self, peer: ProcessId) -> Option<(SessionId, Millis)> {
+        let connection = self.front.connection(peer)?;
+        let open = connection.stage == ConnectionStage::Open;
+        open.then_some((connection.session, connection.timeout))
+    }
+
+    /// A client's first message. Who has seen more than this server is turned away.
+    // Source: ZooKeeperServer.processConnectRequest.
+    pub fn connect(
+        &mut self,
+        peer: ProcessId,
+        connect: &Connect,
+        member: &mut Member,
+        out: &mut Outbox<'_, Words>,
+    ) -> Option<Upward> {
+        self.lose(peer, member);
+        let (seen, last) = (connect.last_zxid, member.database.last_zxid);
+        if seen > last {
+            out.tell(Fact::ClientRefused { seen, last });
+            out.hangup(peer);
+            return None;
+        }
+        let timeout = member.settings.negotiated(connect.timeout);
+        if connect.session == SessionId::NONE {
+            return Some(self.open_session(peer, timeout, out));
+        }
+        let session = connect.session;
+        let opened = self.front.open(peer, session, timeout, out);
+        if let Some(closed) = opened.closed {
+            self.forget(closed, member);
+        }
+        if connect.password != password_of(session) {
+            self.front.refuse(opened.id, out);
+            return None;
+        }
+        Some(Upward::Revalidate { session, timeout })
+    }
+
+    // Source: ZooKeeperServer.createSession.
+    fn open_session(
+        &mut self,
+        peer: ProcessId,
+        timeout: Millis,
+        out: &mut Outbox<'_, Words>,
+    ) -> Upward {
+        let session = self.numbers.take();
+        let opened = self.front.open(peer, session, timeout, out);
+        self.line_up(opened.id, 0, Work::Handed);
+        let op = Op::CreateSession { timeout };
+        Upward::Submit(Submission { session, cxid: 0, op, ids: Arc::from([]) })
+    }
+
+    /// The leader's answer about a session that a client wants to continue.
+    // Source: ZooKeeperServer.finishSessionInit, Learner.validateSession.
+    pub fn revalidated(&mut self, session: SessionId, valid: bool, out: &mut Outbox<'_, Words>) {
+        let Some(connection) = self.front.connection_of(session) else { return };
+        if connection.stage != ConnectionStage::Opening {
+            return;
+        }
+        let id = connection.id;
+        match valid {
+            true => {
+                out.tell(Fact::SessionResumed { session });
+                self.front.accept(id, out);
+            }
+            false => self.front.refuse(id, out),
+        }
+    }
+
+    /// A client's request. `verdict` is what the leader, if this is the leader, says of the session
+    /// to requests that make no txn.
+    // Source: ZooKeeperServer.processPacket, submitRequestNow.
+    pub fn request(
+        &mut self,
+        peer: ProcessId,
+        (xid, op): (i32, Op),
+        verdict: Result<(), Error>,
+        member: &mut Member,
+        out: &mut Outbox<'_, Words>,
+    ) -> Option<Upward> {
+        let connection = self.front.connection(peer)?.clone();
+        if connection.stage == ConnectionStage::Opening {
+            return None;
+        }
+        if op.frame_len() > member.settings.jute_maxbuffer {
+            self.close(connection.id, member, out);
+            return None;
+        }
+        match (op.class(), verdict) {
+            (Class::Connection, _) => {
+                self.authenticate(&connection, xid, &op, member, out);
+                None
+            }
+            (Class::Invalid, _) => {
+                let unanswered = (xid, Zxid(-1));
+                self.front.reply(connection.id, unanswered, Err(Error::Unimplemented), out);
+                self.close(connection.id, member, out);
+                None
+            }
+            (Class::Write, _) | (Class::Sync, Ok(())) => {
+                let work = match &op {
+                    Op::Sync { path } => Work::Syncing(path.clone()),
+                    _ => Work::Handed,
+                };
+                self.line_up(connection.id, xid, work);
+                let Connection { session, ids, .. } = connection;
+                Some(Upward::Submit(Submission { session, cxid: xid, op, ids }))
+            }
+            (_, verdict) => {
+                let ids = connection.ids;
+                let work = verdict.map_or_else(Work::Refusal, |()| Work::Read { op, ids });
+                self.line_up(connection.id, xid, work);
+                self.move_on(connection.id, member, out);
+                None
+            }
+        }
+    }
+
+    // Source: ZooKeeperServer.processPacket (auth).
+    fn authenticate(
+        &mut self,
+        connection: &Connection,
+        xid: i32,
+        op: &Op,
+        member: &mut Member,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let Op::Auth { scheme, auth } = op else { return };
+        let auth: &Bytes = auth;
+        let believed = self.front.authenticate(connection.id.peer, scheme, auth).is_some();
+        let result = if believed { Ok(Answer::Nothing) } else { Err(Error::AuthFailed) };
+        self.front.reply(connection.id, (xid, Zxid::ZERO), result, out);
+        if !believed {
+            self.close(connection.id, member, out);
+        }
+    }
+
+    /// Applies a committed txn, fires watches, and answers if it was asked for here.
+    // Source: CommitProcessor.run, FinalRequestProcessor.processRequest.
+    pub fn apply(&mut self, txn: &Arc<Txn>, member: &mut Member, out: &mut Outbox<'_, Words>) {
+        let Applied { result, fired } = member.apply(txn);
+        self.front.deliver(fired, out);
+        let connection = self.front.connection_of(txn.session).map(|connection| connection.id);
+        let asked_here = connection.filter(|id| self.take_handed(*id, txn.cxid).is_some());
+        match (&txn.body, asked_here) {
+            (TxnBody::CreateSession { .. }, Some(id)) => self.front.accept(id, out),
+            (TxnBody::CloseSession { .. }, asked_here) => {
+                if let Some(id) = asked_here {
+                    self.reply(id, txn.cxid, result, member, out);
+                }
+                if let Some(id) = connection {
+                    self.close(id, member, out);
+                }
+            }
+            (_, Some(id)) => {
+                self.reply(id, txn.cxid, result, member, out);
+                self.move_on(id, member, out);
+            }
+            (_, None) => {}
+        }
+    }
+
+    /// The leader has answered a sync.
+    // Source: Leader.sendSync, FollowerZooKeeperServer.sync.
+    pub fn synced(
+        &mut self,
+        session: SessionId,
+        xid: i32,
+        member: &mut Member,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let Some(connection) = self.front.connection_of(session) else { return };
+        let id = connection.id;
+        if let Some(Work::Syncing(path)) = self.take_handed(id, xid) {
+            self.reply(id, xid, Ok(Answer::Path(path)), member, out);
+            self.move_on(id, member, out);
+        }
+    }
+
+    /// The client has hung up.
+    // Source: ZooKeeperServer.removeCnxn.
+    pub fn lose(&mut self, peer: ProcessId, member: &mut Member) {
+        if let Some(id) = self.front.forget(peer) {
+            self.forget(id, member);
+        }
+    }
+
+    /// Hangs up on everybody, because the role ends.
+    pub fn close_all(&mut self, out: &mut Outbox<'_, Words>) {
+        self.front.close_all(out);
+        self.lines.clear();
+    }
+
+    fn close(&mut self, id: ConnectionId, member: &mut Member, out: &mut Outbox<'_, Words>) {
+        self.front.close(id, out);
+        self.forget(id, member);
+    }
+
+    fn forget(&mut self, id: ConnectionId, member: &mut Member) {
+        member.database.remove_connection(id);
+        self.lines.remove(&id);
+    }
+
+    fn line_up(&mut self, id: ConnectionId, xid: i32, work: Work) {
+        self.lines.entry(id).or_default().push_back(Waiting { xid, work });
+    }
+
+    /// Takes the request that stands first, if it is this one and the leader had it.
+    fn take_handed(&mut self, id: ConnectionId, xid: i32) -> Option<Work> {
+        let line = self.lines.get_mut(&id)?;
+        let taken = line.pop_front_if(|first| first.xid == xid && first.work.is_handed());
+        if line.is_empty() {
+            self.lines.remove(&id);
+        }
+        taken.map(|waiting| waiting.work)
+    }
+
+    /// Answers what stands first and need not wait.
+    fn move_on(&mut self, id: ConnectionId, member: &mut Member, out: &mut Outbox<'_, Words>) {
+        while let Some(line) = self.lines.get_mut(&id) {
+            let Some(first) = line.pop_front_if(|first| !first.work.is_handed()) else { return };
+            if line.is_empty() {
+                self.lines.remove(&id);
+            }
+            let result = match first.work {
+                Work::Read { op, ids } => self.read(id, &op, &ids, member, out),
+                Work::Refusal(error) => Err(error),
+                Work::Handed | Work::Syncing(_) => unreachable!("what the leader has stays"),
+            };
+            self.reply(id, first.xid, result, member, out);
+        }
+    }
+
+    fn read(
+        &self,
+        connection: ConnectionId,
+        op: &Op,
+        ids: &[AuthId],
+        member: &mut Member,
+        out: &mut Outbox<'_, Words>,
+    ) -> Result<Answer, Error> {
+        if let Op::SetWatches(set) = op {
+            let missed = member.database.set_watches(set, connection);
+            self.front.deliver(missed, out);
+            return Ok(Answer::Nothing);
+        }
+        let known = self.front.current(connection).ok_or(Error::ConnectionLoss)?;
+        let session = known.session;
+        member.database.read(op, Caller { connection, session, ids })
+    }
+
+    /// Answers. Who is no longer the session's server hangs up instead.
+    // Source: FinalRequestProcessor.processRequest, ZOOKEEPER-710.
+    fn reply(
+        &mut self,
+        id: ConnectionId,
+        xid: i32,
+        result: Result<Answer, Error>,
+        member: &mut Member,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        match result {
+            Err(Error::SessionMoved) => self.close(id, member, out),
+            result => self.front.reply(id, (xid, member.database.last_zxid), result, out),
+        }
+    }
+}
