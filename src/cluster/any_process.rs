@@ -5,9 +5,9 @@
 
 use super::{Cluster, Setup, Trace, Words};
 use crate::kafka::words::{Message, Request, Timer, Write};
-use crate::sim::{Event, Outbox, Process};
+use crate::sim::{Event, Outbox, Process, ProcessId};
 use crate::zk::client::Config;
-use crate::zk::ensemble::{Address, ServerId};
+use crate::zk::ensemble::{Address, Ensemble, ServerId};
 use crate::zk::request::{Create, Op, mode};
 use crate::zk::server::Server;
 use crate::zk::shell::Shell;
@@ -104,9 +104,8 @@ fn zk_event(event: Event<Words>) -> Option<Event<zk::Words>> {
 /// The cluster of a set-up at time zero: everything has just been started.
 pub fn assemble(setup: &Setup, trace: &mut Trace) -> Cluster {
     let mut cluster = Cluster::new(setup.seed, setup.network());
-    for id in 1..=setup.zookeeper {
-        let server = Box::new(Server::standalone(setup.zk_settings()));
-        cluster.add(&ServerId(id).to_string(), AnyProcess::Zk(server));
+    for (id, server) in zk_servers(setup) {
+        cluster.add(&id.to_string(), AnyProcess::Zk(Box::new(server)));
     }
     for id in &setup.brokers {
         let config = connection(&cluster, setup.broker_session_timeout());
@@ -122,6 +121,18 @@ pub fn assemble(setup: &Setup, trace: &mut Trace) -> Cluster {
     let ids: Vec<_> = cluster.processes().map(|(id, _, _)| id).collect();
     cluster.intervene(("setup", None), trace, |i| ids.iter().for_each(|id| i.start(*id)));
     cluster
+}
+
+/// The ZooKeeper servers of a set-up: one alone, or an ensemble. They get the first process ids.
+fn zk_servers(setup: &Setup) -> Vec<(ServerId, Server)> {
+    let settings = setup.zk_settings();
+    if setup.zookeeper == 1 {
+        return vec![(ServerId(1), Server::standalone(settings))];
+    }
+    let address = |id: u8| Address { id: ServerId(id), process: ProcessId(u16::from(id) - 1) };
+    let ensemble = Ensemble::of_voters((1..=setup.zookeeper).map(address));
+    let server = |id| (id, Server::of_ensemble(id, ensemble.clone(), settings));
+    (1..=setup.zookeeper).map(|id| server(ServerId(id))).collect()
 }
 
 /// A connection string with every server of the cluster.

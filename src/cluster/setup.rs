@@ -134,6 +134,8 @@ impl Setup {
     pub fn zk_settings(&self) -> zk::settings::Settings {
         zk::settings::Settings {
             tick_time: Span::ms(self.setting("tickTime")),
+            init_limit: self.setting("initLimit") as u32,
+            sync_limit: self.setting("syncLimit") as u32,
             ..zk::settings::Settings::default()
         }
     }
