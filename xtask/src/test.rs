@@ -81,11 +81,20 @@ fn native_tests() -> Sum {
     counted(cargo(&[&["test", "--quiet", "--locked", "--profile", "runner"], &flags[..]].concat()))
 }
 
+/// Where the native tests write what each run comes to, for the wasm tests to compare.
+fn hashes() -> std::path::PathBuf {
+    let folder = crate::top().join("target");
+    // Where it cannot be made, the tests that want the file say so.
+    let _ = std::fs::create_dir_all(&folder);
+    folder.join("hashes.txt")
+}
+
 /// Released like the page: it shares what is built for that, and the engine is the one that ships.
 fn wasm_tests() -> Sum {
     heading("wasm tests");
     let flags = ["test", "--quiet", "--locked", "--target", WASM, "--tests", "--no-fail-fast"];
     let program = cargo(&flags)
+        .env("ZOOTROPE_HASHES", hashes())
         .env("WASM_BINDGEN_TEST_TIMEOUT", "300")
         .env("WASM_BINDGEN_TEST_DRIVER_TIMEOUT", "60");
     counted(program)
