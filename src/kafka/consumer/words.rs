@@ -89,7 +89,7 @@ impl ConsumerSettings {
             session_timeout: Span::secs(45),
             heartbeat_interval: Span::secs(3),
             max_poll_interval: Span::secs(300),
-            partition_assignment_strategy: vec![Assignor::Range],
+            partition_assignment_strategy: vec![Assignor::Range, Assignor::CooperativeSticky],
             enable_auto_commit: true,
             auto_commit_interval: Span::secs(5),
             auto_offset_reset: OffsetReset::Latest,
