@@ -21,6 +21,7 @@ struct Sum {
 
 /// Runs everything. The tools are built beside the native kinds, which need none of them.
 pub fn all() -> Outcome {
+    tools::checkers();
     let tools = thread::spawn(|| tools::install(Wanted::Everything));
     let mut kinds = vec![
         ("format", format()),
