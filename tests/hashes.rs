@@ -1,5 +1,6 @@
-//! Writes down what each scenario's run comes to natively, for tests/web.rs to compare in a browser.
-//! The file is named by `ZOOTROPE_HASHES`, as under `cargo xtask test`; it is written anew each time.
+//! Writes down what each scenario's run comes to natively, for tests/web.rs to compare in a
+//! browser. The file is named by `ZOOTROPE_HASHES`, as under `cargo xtask test`; it is written anew
+//! each time.
 //! *Invariant: a block is a whole recording, so whoever reads it needs nothing else.*
 #![cfg(not(target_arch = "wasm32"))]
 
