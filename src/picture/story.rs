@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 
+use super::ensemble::Run;
 use super::sentence::{Chip, Field, SentencePicture};
 use super::target::Target;
 use crate::cluster::{Cluster, Record, Trace};
@@ -16,6 +17,8 @@ use crate::text::Phrase;
 
 /// What is worth a step of a story, by the lab's measure.
 pub const STEP: u8 = 1;
+/// What is told together, in microseconds: what a person would call one moment.
+const MOMENT: u64 = 300_000;
 /// How far back, or on, a story is followed.
 const REACH: usize = 6_000;
 
@@ -99,6 +102,25 @@ fn concerns(cluster: &Cluster, record: &Record<'_>, about: &About) -> bool {
     }
     let is_named = |value: &String| about.names.contains(value);
     record.facts().any(|fact| fact.fields().iter().any(|(_, value)| is_named(value)))
+}
+
+/// The sentence for the cursor: of the steps of the last moment the heaviest, the later of two.
+pub fn told(run: Run<'_>, end: usize) -> Option<SentencePicture> {
+    let first = end.saturating_sub(REACH);
+    let worth = (first..end).rev().filter(|index| is_step(run.trace, *index));
+    let records = worth.filter_map(|index| run.trace.get(index));
+    let mut newest = None;
+    let mut best: Option<Record<'_>> = None;
+    for record in records {
+        let newest = *newest.get_or_insert(record.at);
+        if newest.as_micros().saturating_sub(record.at.as_micros()) > MOMENT {
+            break;
+        }
+        if best.is_none_or(|best| weight(&record) > weight(&best)) {
+            best = Some(record);
+        }
+    }
+    best.and_then(|record| sentence(run.cluster, &record))
 }
 
 /// The sentence of a record, if it told anything.
