@@ -9,10 +9,14 @@ use super::tree::Watch;
 use crate::cluster::{AnyProcess, Cluster, Record, Trace};
 use crate::lab::Lab;
 use crate::sim::{Power, ProcessId, SimTime, Telling, What};
+use crate::text::Phrase;
 use crate::zk::database::Database;
+use crate::zk::ensemble::ServerId;
+use crate::zk::quorum_peer::{PeerRole, QuorumPeer};
 use crate::zk::server::{self, Server as Process};
 use crate::zk::session::Tracker;
 use crate::zk::stat::SessionId;
+use crate::zk::vote::Standing;
 use crate::zk::watch::WatchTable;
 use crate::zk::zxid::Zxid;
 
@@ -72,9 +76,19 @@ pub fn servers(run: Run<'_>) -> Vec<Server> {
         name: name.to_string(),
         role: role(server),
         life: run.life(id),
-        last: written(last_zxid(server)),
+        last: last(server),
     };
     processes(run.cluster).map(shown).collect()
+}
+
+/// What is said under a server's role: how far it is, or for whom it votes.
+fn last(server: &Process) -> Phrase {
+    match server.peer().map(QuorumPeer::role) {
+        Some(PeerRole::Looking(looking)) => {
+            Phrase::key("page.server.votes").with("name", looking.proposed().candidate)
+        }
+        _ => Phrase::raw(written(last_zxid(server))),
+    }
 }
 
 /// A zxid as people read it: epoch and counter.
@@ -87,9 +101,12 @@ fn last_zxid(server: &Process) -> Zxid {
 }
 
 fn role(server: &Process) -> Role {
-    match server.role() {
-        server::Role::Standalone(_) => Role::Leading,
-        server::Role::Down => Role::Looking,
+    match (server.role(), server.peer().map(QuorumPeer::standing)) {
+        (server::Role::Standalone(_), _) | (_, Some(Standing::Leading)) => Role::Leading,
+        (_, Some(Standing::Following)) => Role::Following,
+        (_, Some(Standing::Observing)) => Role::Observing,
+        (_, Some(Standing::Looking)) | (server::Role::Down, None) => Role::Looking,
+        (server::Role::Peer(_), None) => unreachable!("a peer has a standing"),
     }
 }
 
@@ -97,22 +114,43 @@ fn role(server: &Process) -> Role {
 fn tracker(server: &Process) -> Option<&Tracker> {
     match server.role() {
         server::Role::Standalone(role) => Some(role.tracker()),
+        server::Role::Peer(peer) => match peer.role() {
+            PeerRole::Leading(leader) if leader.epoch().is_some() => Some(leader.tracker()),
+            _ => None,
+        },
         server::Role::Down => None,
     }
 }
 
 /// The ensemble as a whole.
 pub fn ensemble(run: Run<'_>) -> Ensemble {
-    let (cluster, servers) = (run.cluster, servers(run));
-    let serves = |server: &&Server| server.life == Life::Running && server.role != Role::Looking;
-    let together = servers.iter().filter(serves).count();
-    let voters = servers.iter().filter(|server| server.role != Role::Observing).count();
-    let last = processes(cluster).map(|(_, _, server)| last_zxid(server)).max();
-    Ensemble {
-        epoch: last.map_or(0, |zxid| zxid.0 >> 32),
-        together: i32::try_from(together).expect("few servers"),
-        voters: i32::try_from(voters).expect("few servers"),
-        leads: leader(cluster).is_some(),
+    let voting = servers(run).into_iter().filter(|server| server.role != Role::Observing);
+    let voters = i32::try_from(voting.count()).expect("few servers");
+    let leads = leader(run.cluster).is_some();
+    let last = processes(run.cluster).map(|(_, _, server)| last_zxid(server)).max();
+    let epoch = last.map_or(0, |zxid| zxid.0 >> 32);
+    Ensemble { epoch, together: together(run), voters, leads }
+}
+
+/// How many voting servers are with the leader; while there is none, how many vote for the same.
+fn together(run: Run<'_>) -> i32 {
+    let running = processes(run.cluster).filter(|(id, _, _)| run.life(*id) == Life::Running);
+    let mut votes: BTreeMap<ServerId, i32> = BTreeMap::new();
+    for (_, _, server) in running {
+        match server.peer().map(|peer| (peer.standing(), peer)) {
+            Some((Standing::Observing, _)) => {}
+            Some((_, peer)) => *votes.entry(choice(peer)).or_default() += 1,
+            None => *votes.entry(ServerId::STANDALONE).or_default() += 1,
+        }
+    }
+    votes.into_values().max().unwrap_or(0)
+}
+
+/// The server that another follows, leads as, or votes for.
+fn choice(peer: &QuorumPeer) -> ServerId {
+    match peer.role() {
+        PeerRole::Looking(looking) => looking.proposed().candidate,
+        _ => peer.leader().expect("who does not look has a leader"),
     }
 }
 

@@ -139,7 +139,7 @@ fn links(run: Run<'_>, indices: &[usize]) -> Vec<Link> {
 
 fn link(run: Run<'_>, index: usize) -> Option<Link> {
     let record = run.trace.get(index)?;
-    let said = story::sentence(run.cluster, &record)?;
+    let said = story::sentence(run, &record)?;
     let when = when(record.at, run.now());
     Some(Link { event: said.event, words: said.phrase(), when, by_you: said.by_you })
 }
@@ -190,7 +190,7 @@ fn process(run: Run<'_>, name: &str) -> Option<InspectorPicture> {
         picture.sign = Sign::Letter(server::letter(shown.role).to_string());
         picture.name = Phrase::key("page.name.server").with("name", name);
         picture.state = server::standing(&shown);
-        picture.facts.push(fact("page.fact.last", Phrase::raw(&shown.last)));
+        picture.facts.push(fact("page.fact.last", shown.last.clone()));
         picture.facts.extend(attached(run, name));
     } else if let Some(number) = name.strip_prefix("broker") {
         picture.sign = Sign::Letter(number.to_string());

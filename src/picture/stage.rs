@@ -82,7 +82,7 @@ pub struct Server {
     /// Whether it lives.
     pub life: Life,
     /// The last transaction it has, `5·0417`; or its vote while it looks.
-    pub last: String,
+    pub last: Phrase,
 }
 
 /// How a session's thread hangs.
