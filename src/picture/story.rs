@@ -213,8 +213,12 @@ mod tests {
         let catalog = Catalog::of(Language::English);
         let kernel = crate::sim::KernelFact::KEYS;
         let zk = crate::zk::words::Fact::KEYS;
-        let kafka = crate::kafka::words::Fact::KEYS;
-        for (key, fields) in kernel.iter().chain(zk).chain(kafka) {
+        let brokers = crate::kafka::words::BrokerFact::KEYS;
+        let groups = crate::kafka::group::GroupFact::KEYS;
+        let consumers = crate::kafka::consumer::words::ConsumerFact::KEYS;
+        let producers = crate::kafka::producer::words::ProducerFact::KEYS;
+        let all = [kernel, zk, brokers, groups, consumers, producers].concat();
+        for (key, fields) in &all {
             assert!(catalog.has(key), "no line tells {key}");
             for piece in catalog.pieces(key) {
                 let Piece::Field(name) = piece else { continue };
