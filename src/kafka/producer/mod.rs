@@ -117,6 +117,11 @@ impl Producer {
         self.identity.map(|(id, _)| id)
     }
 
+    /// Whether nobody has asked it to close.
+    pub fn is_running(&self) -> bool {
+        self.activity == Activity::Running
+    }
+
     fn asked(&mut self, request: ProducerRequest, out: &mut Outbox<'_, Words>) {
         match request {
             ProducerRequest::Send(record) => self.send(record, out),
