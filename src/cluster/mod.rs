@@ -7,7 +7,6 @@
 //! *Invariant:* setup, seed and commands at their moments are the whole run.
 
 mod any_process;
-pub mod clients;
 pub mod command;
 pub mod laws;
 pub mod notation;

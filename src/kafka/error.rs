@@ -148,6 +148,10 @@ errors! {
     NoReassignmentInProgress = 85, "NO_REASSIGNMENT_IN_PROGRESS", "NoReassignmentInProgressException", Fail;
     /// A member is subscribed to the topic.
     GroupSubscribedToTopic = 86, "GROUP_SUBSCRIBED_TO_TOPIC", "GroupSubscribedToTopicException", Fail;
+    /// A replica that is to be in sync is not alive.
+    IneligibleReplica = 107, "INELIGIBLE_REPLICA", "IneligibleReplicaException", Fail;
+    /// Topics may not be deleted.
+    TopicDeletionDisabled = 73, "TOPIC_DELETION_DISABLED", "TopicDeletionDisabledException", Fail;
     /// The ISR was changed by somebody else meanwhile.
     InvalidUpdateVersion = 95, "INVALID_UPDATE_VERSION", "InvalidUpdateVersionException", Fail;
     /// Offsets are still being committed by a transaction.

@@ -8,27 +8,38 @@
 
 pub mod admin;
 pub mod assignor;
+pub mod broker;
 pub mod client;
 pub mod consumer;
 pub mod control;
+pub mod controller;
 pub mod election;
 mod error;
 pub mod group;
 pub mod group_record;
 pub mod id;
 pub mod java_hash;
+pub mod log;
 pub mod message;
+pub mod metadata_cache;
+pub mod partition;
 pub mod partitioner;
 pub mod placement;
 pub mod producer;
 pub mod record;
 pub mod release;
+pub mod replicas;
 pub mod settings;
 #[cfg(test)]
 mod straw;
 pub mod tools;
+pub mod wire;
 pub mod words;
 pub mod znodes;
+pub mod zookeeper;
 
 pub use error::{Error, Remedy};
 pub use words::Words;
+
+#[cfg(test)]
+mod broker_tests;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::id::BrokerId;
 use super::release::Release;
 use crate::sim::{ProcessId, Span};
+use crate::zk::ensemble::Address;
 
 /// Which process answers at a host and port: what name service and routing are to real brokers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -40,7 +41,7 @@ pub struct Settings {
     pub port: u16,
     pub broker_rack: Option<Arc<str>>,
     /// The servers of the ensemble.
-    pub zookeeper_connect: Arc<[ProcessId]>,
+    pub zookeeper_connect: Arc<[Address]>,
     pub zookeeper_session_timeout: Span,
     pub zookeeper_max_in_flight_requests: u32,
     pub num_partitions: i32,

@@ -68,10 +68,10 @@ pub enum BrokerTimer {
     LeaderBalance,
     /// The next try of a controlled shutdown.
     ControlledShutdown,
-    /// ZooKeeper is to be asked again for a session.
-    NewSession,
-    /// An answer from the peer to whom a connection is made takes too long.
-    Connect(BrokerId),
+    /// What was said to itself has come.
+    Loopback,
+    /// The first of the clients that wait for an errand runs out of time.
+    Errands,
 }
 
 /// What is being written to disks.
@@ -104,6 +104,7 @@ crate::facts! {
         "broker-fatal" => BrokerFatal { broker: BrokerId, error: Text },
         "session-lost" => SessionLost { broker: BrokerId },
         "controller-elected" => ControllerElected { broker: BrokerId, epoch: ControllerEpoch },
+        "controller-ready" => ControllerReady { broker: BrokerId, epoch: ControllerEpoch, partitions: i32 },
         "controller-resigned" => ControllerResigned { broker: BrokerId, epoch: ControllerEpoch },
         "controller-fenced" => ControllerFenced { broker: BrokerId, epoch: ControllerEpoch },
         "brokers-changed" => BrokersChanged { added: Brokers, deleted: Brokers, bounced: Brokers, live: Brokers },
@@ -203,8 +204,8 @@ impl BrokerTimer {
             BrokerTimer::ControllerAgain => "controller-again",
             BrokerTimer::LeaderBalance => "leader-balance",
             BrokerTimer::ControlledShutdown => "controlled-shutdown",
-            BrokerTimer::NewSession => "new-session",
-            BrokerTimer::Connect(_) => "connect",
+            BrokerTimer::Loopback => "loopback",
+            BrokerTimer::Errands => "errands",
         }
     }
 }

@@ -183,6 +183,9 @@ pub enum ConfigType {
     Ips,
 }
 
+/// Above everything that has settings.
+pub const CONFIG_ROOT: &str = "/config";
+
 /// The name that stands for all of a kind.
 pub const DEFAULT_ENTITY: &str = "<default>";
 

@@ -8,7 +8,6 @@ use leptos::prelude::*;
 use web_sys::UrlSearchParams;
 
 use crate::picture::target::Target;
-use crate::picture::tree::{self, Open};
 use crate::text::{Catalog, Language, Phrase};
 
 /// How the page is lit.
@@ -97,8 +96,6 @@ pub struct View {
     pub selected: RwSignal<Option<Target>>,
     /// What a phone shows.
     pub seat: RwSignal<Seat>,
-    /// Which znodes are open in the tree.
-    pub open: RwSignal<Open>,
     /// Whether things travel.
     pub motion: RwSignal<Motion>,
     /// Whether single keys act.
@@ -119,7 +116,6 @@ impl View {
             theme: RwSignal::new(theme.unwrap_or_else(device_theme)),
             selected: RwSignal::new(None),
             seat: RwSignal::new(Seat::Cluster),
-            open: RwSignal::new(tree::opened_first()),
             motion: RwSignal::new(motion(asked("motion").as_deref())),
             single_keys: RwSignal::new(true),
             catalog: RwSignal::new(Arc::new(Catalog::of(language))),

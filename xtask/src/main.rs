@@ -48,11 +48,7 @@ fn main() -> ExitCode {
 fn bench() -> run::Outcome {
     tools::install(tools::Wanted::Everything)?;
     site::build()?;
-    let figures = test::figures()?;
-    run::example(run::Profile::Release, "bench", &[])
-        .env("ZOOTROPE_DIST", site::folder())
-        .env("ZOOTROPE_FIGURES", figures)
-        .run()
+    run::example(run::Profile::Release, "bench", &[]).env("ZOOTROPE_DIST", site::folder()).run()
 }
 
 /// The top of the repository.

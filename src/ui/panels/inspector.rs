@@ -135,14 +135,12 @@ fn fact_line(view: View, fact: Fact) -> impl IntoView {
 
 #[component]
 fn VerbOf(verb: Verb) -> impl IntoView {
-    let (view, scene) = (use_view(), use_scene());
-    let command = verb.command.clone();
+    let view = use_view();
     let key = verb.key.to_string();
     let shortcut = key.clone();
     let name = verb.name;
     view! {
-        <button class="verb" data-command=verb.command aria-keyshortcuts=shortcut
-            on:click=move |_| scene.send(&command)>
+        <button class="verb" data-command=verb.command aria-keyshortcuts=shortcut>
             <IconOf icon=verb.icon/>{move || view.say(&name)}<kbd class="kbd">{key}</kbd>
         </button>
     }

@@ -1,0 +1,245 @@
+//! Requests that come, and the answers to requests that were made: who in the broker takes them.
+//!
+//! *Invariant: an order meant for an earlier life of this broker is refused.*
+// Source: kafka.server.KafkaApis (3.9)
+
+use super::{Phase, Running, Site, turn};
+use crate::kafka::Error;
+use crate::kafka::control::{
+    LeaderAndIsrResponse, Order, StopReplicaResponse, UpdateMetadataRequest, UpdateMetadataResponse,
+};
+use crate::kafka::controller::{Ask, ControllerEvent};
+use crate::kafka::group::GroupCoordinator;
+use crate::kafka::id::{CONSUMER_OFFSETS, GroupId, TopicName, TopicPartition};
+use crate::kafka::java_hash::coordinator_partition;
+use crate::kafka::message::{
+    BrokerAddress, FindCoordinatorRequest, FindCoordinatorResponse, MetadataRequest, Request,
+    RequestMessage, Response,
+};
+use crate::kafka::wire::{Caller, Purpose};
+use crate::kafka::words::{BrokerFact, Text, Words};
+use crate::sim::{Outbox, ProcessId};
+
+impl Running {
+    pub(super) fn request(
+        &mut self,
+        from: ProcessId,
+        message: RequestMessage,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        if matches!(self.phase, Phase::Starting(_)) {
+            return self.held.push_back((from, message));
+        }
+        let caller = Caller { process: from, correlation_id: message.correlation_id };
+        if GroupCoordinator::takes(&message.request) {
+            return self.group_request(caller, message, site, out);
+        }
+        self.take(caller, message.request, site, out);
+    }
+
+    fn take(
+        &mut self,
+        caller: Caller,
+        request: Request,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let asked = |ask| ControllerEvent::Asked(caller, ask);
+        let turn = turn!(self, site, out);
+        match request {
+            Request::Produce(request) => self.replicas.produce(caller, request, turn),
+            Request::Fetch(request) => self.replicas.fetch(caller, request, turn),
+            Request::ListOffsets(request) => {
+                let response = self.replicas.list_offsets(&request, turn);
+                self.answer(caller, response, out);
+            }
+            Request::AlterPartition(request) => {
+                self.controller.put(asked(Ask::AlterPartition(request)), turn);
+            }
+            Request::ControlledShutdown(request) => {
+                self.controller.put(asked(Ask::ControlledShutdown(request)), turn);
+            }
+            Request::AllocateProducerIds(request) => {
+                self.controller.put(asked(Ask::AllocateProducerIds(request)), turn);
+            }
+            Request::ElectLeaders(request) => {
+                self.controller.put(asked(Ask::ElectLeaders(request)), turn);
+            }
+            Request::AlterPartitionReassignments(request) => {
+                self.controller.put(asked(Ask::AlterReassignments(request)), turn);
+            }
+            Request::ListPartitionReassignments(request) => {
+                self.controller.put(asked(Ask::ListReassignments(request)), turn);
+            }
+            request => self.take_more(caller, request, site, out),
+        }
+    }
+
+    fn take_more(
+        &mut self,
+        caller: Caller,
+        request: Request,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        match request {
+            Request::LeaderAndIsr(request) => {
+                let response = match self.refuse(request.order, "leader-and-isr", out) {
+                    Some(error) => {
+                        LeaderAndIsrResponse { error: Some(error), partition_errors: Vec::new() }
+                    }
+                    None => self.replicas.obey(&request, turn!(self, site, out)),
+                };
+                self.answer(caller, response, out);
+            }
+            Request::StopReplica(request) => {
+                let response = match self.refuse(request.order, "stop-replica", out) {
+                    Some(error) => {
+                        StopReplicaResponse { error: Some(error), partition_errors: Vec::new() }
+                    }
+                    None => self.replicas.stop(&request, turn!(self, site, out)),
+                };
+                self.answer(caller, response, out);
+            }
+            Request::UpdateMetadata(request) => self.update_metadata(caller, &request, site, out),
+            Request::Metadata(request) => self.metadata(caller, request, site, out),
+            Request::FindCoordinator(request) => self.find_coordinator(caller, request, site, out),
+            request => self.errand(caller, request, site, out),
+        }
+    }
+
+    pub(super) fn answer(
+        &mut self,
+        caller: Caller,
+        response: impl Into<Response>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        self.wire.answer(caller.process, caller.correlation_id, response, out);
+    }
+
+    /// Why an order is not obeyed: it was meant for an earlier life of this broker.
+    // Source: KafkaApis.isBrokerEpochStale (KIP-380)
+    fn refuse(
+        &self,
+        order: Order,
+        name: &'static str,
+        out: &mut Outbox<'_, Words>,
+    ) -> Option<Error> {
+        if order.broker_epoch >= self.controller.broker_epoch() {
+            return None;
+        }
+        let error = Error::StaleBrokerEpoch;
+        let (from, words) = (order.controller_id, Text::from(error.name()));
+        out.tell(BrokerFact::OrderRefused { order: name, from, error: words });
+        Some(error)
+    }
+
+    // Source: KafkaApis.handleUpdateMetadataRequest, ReplicaManager.maybeUpdateMetadataCache
+    fn update_metadata(
+        &mut self,
+        caller: Caller,
+        request: &UpdateMetadataRequest,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let stale = self.replicas.is_stale(request.order.controller_epoch);
+        let error = match self.refuse(request.order, "update-metadata", out) {
+            None if stale => Some(Error::StaleControllerEpoch),
+            refused => refused,
+        };
+        if error.is_none() {
+            let deleted = self.cache.update(request);
+            self.groups_deleted(&deleted, site, out);
+            self.errands.cache_changed(turn!(self, site, out));
+        }
+        self.answer(caller, UpdateMetadataResponse { error }, out);
+    }
+
+    // Source: KafkaApis.handleTopicMetadataRequest
+    fn metadata(
+        &mut self,
+        caller: Caller,
+        request: MetadataRequest,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let known = |topic: &TopicName| self.cache.topic(topic).is_some();
+        let wanted = request.topics.as_deref().unwrap_or_default();
+        let missing: Vec<TopicName> = wanted.iter().filter(|t| !known(t)).cloned().collect();
+        let creates = request.allow_auto_topic_creation && site.settings.auto_create_topics_enable;
+        if missing.is_empty() || !creates {
+            let topics = request.topics.as_deref();
+            let response = self.cache.describe(topics, Error::UnknownTopicOrPartition);
+            return self.answer(caller, response, out);
+        }
+        self.create_for_metadata(caller, request, missing, site, out);
+    }
+
+    // Source: KafkaApis.handleFindCoordinatorRequest
+    fn find_coordinator(
+        &mut self,
+        caller: Caller,
+        request: FindCoordinatorRequest,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        if self.cache.topic(&CONSUMER_OFFSETS.into()).is_none() {
+            return self.create_for_coordinator(caller, site, out);
+        }
+        let coordinator = self.coordinator_of(&request.key, site);
+        self.answer(caller, FindCoordinatorResponse { coordinator }, out);
+    }
+
+    fn coordinator_of(&self, group: &GroupId, site: Site<'_>) -> Result<BrokerAddress, Error> {
+        let partitions = site.settings.offsets_topic_num_partitions;
+        let partition = coordinator_partition(group.as_str(), partitions);
+        let state = self.cache.partition(&TopicPartition::new(CONSUMER_OFFSETS, partition));
+        let leader = state.and_then(|state| self.cache.broker(state.leader));
+        leader.cloned().ok_or(Error::CoordinatorNotAvailable)
+    }
+
+    /// A call of this broker has been answered.
+    pub(super) fn call_answered(
+        &mut self,
+        purpose: Purpose,
+        response: Response,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let turn = turn!(self, site, out);
+        match (purpose, response) {
+            (Purpose::Order(broker), response) => self.controller.obeyed(broker, &response, turn),
+            (Purpose::Fetch(leader), Response::Fetch(response)) => {
+                self.replicas.fetched(leader, response, turn);
+            }
+            (Purpose::AlterPartition, Response::AlterPartition(response)) => {
+                self.replicas.altered(response, turn);
+            }
+            (Purpose::ControlledShutdown, Response::ControlledShutdown(response)) => {
+                self.shutdown_answered(&response, site, out);
+            }
+            (Purpose::AllocateProducerIds, Response::AllocateProducerIds(response)) => {
+                self.errands.block_allocated(response.block, turn);
+            }
+            (purpose, response) => unreachable!("{purpose:?} is not answered by {response:?}"),
+        }
+    }
+
+    /// A call of this broker will not be answered.
+    pub(super) fn call_lost(
+        &mut self,
+        purpose: Purpose,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let turn = turn!(self, site, out);
+        match purpose {
+            Purpose::Order(broker) => self.controller.order_lost(broker, turn),
+            Purpose::Fetch(leader) => self.replicas.fetch_lost(leader, turn),
+            Purpose::AlterPartition => self.replicas.wishes_lost(turn),
+            Purpose::ControlledShutdown => self.try_again(site, out),
+            Purpose::AllocateProducerIds => self.errands.block_lost(turn),
+        }
+    }
+}

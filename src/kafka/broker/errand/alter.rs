@@ -1,0 +1,338 @@
+//! Reading and changing settings that are kept in ZooKeeper.
+//!
+//! *Invariant: a note of the change is written after the settings.*
+// Source: ConfigAdminManager, ConfigHelper, AdminZkClient.changeEntityConfig (3.9)
+
+use std::sync::Arc;
+
+use super::{Errand, Running, Site, refused};
+use crate::kafka::Error;
+use crate::kafka::admin::{
+    AlterConfigOp, ConfigChanges, ConfigEntry, ConfigResource, ConfigSource,
+    DescribeConfigsRequest, DescribeConfigsResponse, IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse, Refusal,
+};
+use crate::kafka::wire::Caller;
+use crate::kafka::words::Words;
+use crate::kafka::znodes::{self, Config, ConfigType, DEFAULT_ENTITY};
+use crate::kafka::zookeeper::{Replies, create, create_sequential, data, parts};
+use crate::sim::Outbox;
+use crate::zk::path::Path;
+use crate::zk::reply::Error as ZkError;
+use crate::zk::request::Op;
+use crate::zk::stat::Bytes;
+
+/// Settings that are being read.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Describe {
+    caller: Caller,
+    resources: Vec<ConfigResource>,
+}
+
+/// How far the first of the changes is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Step {
+    /// The settings as they are.
+    Read,
+    /// Whether they could be set.
+    Set(Config),
+    /// Whether they could be created.
+    Create,
+    /// The parent of the notes.
+    Parent,
+    /// The note.
+    Note,
+}
+
+/// Settings that are being changed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Alter {
+    caller: Caller,
+    resources: Vec<(ConfigResource, ConfigChanges)>,
+    responses: Vec<(ConfigResource, Option<Refusal>)>,
+    step: Step,
+}
+
+impl Running {
+    pub(super) fn describe_configs(
+        &mut self,
+        caller: Caller,
+        request: DescribeConfigsRequest,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let path = |resource| self.zk.get_data(path_of(resource));
+        let mut reads: Vec<Op> = request.resources.iter().map(path).collect();
+        reads.push(self.zk.get_data(path_of(&ConfigResource::AllBrokers)));
+        let describe = Describe { caller, resources: request.resources };
+        let number = self.errands.begin(Errand::Describe(describe));
+        self.go(number, reads, site, out);
+    }
+
+    pub(super) fn described(
+        &mut self,
+        describe: Describe,
+        replies: &Replies,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let config = |reply| data(reply).and_then(|(data, _)| znodes::decode_config(data));
+        let of_all = replies.last().and_then(config).unwrap_or_default();
+        let mut results = Vec::new();
+        for (resource, reply) in describe.resources.into_iter().zip(replies) {
+            let missing = match &resource {
+                ConfigResource::Topic(topic) => self.cache.topic(topic).is_none(),
+                ConfigResource::Broker(_) | ConfigResource::AllBrokers => false,
+            };
+            let own = config(reply).unwrap_or_default();
+            let result = match missing {
+                true => Err(Refusal::from(Error::UnknownTopicOrPartition)),
+                false => Ok(entries(&resource, &own, &of_all, site)),
+            };
+            results.push((resource, result));
+        }
+        self.answer(describe.caller, DescribeConfigsResponse { results }, out);
+    }
+
+    pub(super) fn alter_configs(
+        &mut self,
+        caller: Caller,
+        request: IncrementalAlterConfigsRequest,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let (resources, responses) = (request.resources, Vec::new());
+        self.next_change(Alter { caller, resources, responses, step: Step::Read }, site, out);
+    }
+
+    fn next_change(&mut self, mut alter: Alter, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        let Some((resource, _)) = alter.resources.first() else {
+            let response = IncrementalAlterConfigsResponse { responses: alter.responses };
+            return self.answer(alter.caller, response, out);
+        };
+        let mut reads = vec![self.zk.get_data(path_of(resource))];
+        if let ConfigResource::Topic(topic) = resource {
+            reads.push(self.zk.exists(znodes::topic(topic)));
+        }
+        reads.push(self.zk.get_data(znodes::controller()));
+        alter.step = Step::Read;
+        let number = self.errands.begin(Errand::Alter(alter));
+        self.go(number, reads, site, out);
+    }
+
+    pub(super) fn altered(
+        &mut self,
+        number: u32,
+        mut alter: Alter,
+        replies: &Replies,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let (resource, changes) = alter.resources.first().expect("something changes").clone();
+        let op = match std::mem::replace(&mut alter.step, Step::Note) {
+            Step::Read => match change(&resource, &changes, replies) {
+                Err(refusal) => return self.change_done(alter, Some(refusal), site, out),
+                Ok(config) => {
+                    let version = replies.last().and_then(data).map_or(-1, |(_, s)| s.version);
+                    let op = set(&resource, &config, version);
+                    alter.step = Step::Set(config);
+                    op
+                }
+            },
+            Step::Set(config) => match parts(&replies[0]) {
+                Err((1, ZkError::NoNode)) => {
+                    alter.step = Step::Create;
+                    create(path_of(&resource), znodes::encode_config(&config))
+                }
+                Err(_) => {
+                    let refusal = Refusal::from(Error::NotController);
+                    return self.change_done(alter, Some(refusal), site, out);
+                }
+                Ok(_) => make_parent(&mut alter.step),
+            },
+            Step::Create => make_parent(&mut alter.step),
+            Step::Parent => {
+                let (kind, name) = entity_of(&resource);
+                let note = znodes::encode_config_change(site.settings.release, kind, &name);
+                create_sequential(znodes::config_change_prefix(), note)
+            }
+            Step::Note => return self.change_done(alter, None, site, out),
+        };
+        self.go_on(number, Errand::Alter(alter), vec![op], site, out);
+    }
+
+    fn change_done(
+        &mut self,
+        mut alter: Alter,
+        refusal: Option<Refusal>,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let (resource, _) = alter.resources.remove(0);
+        alter.responses.push((resource, refusal));
+        self.next_change(alter, site, out);
+    }
+}
+
+fn make_parent(step: &mut Step) -> Op {
+    *step = Step::Parent;
+    create(znodes::config_changes(), Bytes::NULL)
+}
+
+fn entity_of(resource: &ConfigResource) -> (ConfigType, String) {
+    match resource {
+        ConfigResource::Topic(topic) => (ConfigType::Topics, topic.to_string()),
+        ConfigResource::Broker(broker) => (ConfigType::Brokers, broker.to_string()),
+        ConfigResource::AllBrokers => (ConfigType::Brokers, DEFAULT_ENTITY.to_owned()),
+    }
+}
+
+fn path_of(resource: &ConfigResource) -> Path {
+    let (kind, name) = entity_of(resource);
+    kind.entity(&name)
+}
+
+fn set(resource: &ConfigResource, config: &Config, version: i32) -> Op {
+    let check = Op::Check { path: znodes::controller(), version };
+    let data = znodes::encode_config(config);
+    let set = Op::SetData { path: path_of(resource), data, version: -1 };
+    Op::Multi([check, set].into())
+}
+
+/// The settings as they will be.
+fn change(
+    resource: &ConfigResource,
+    changes: &ConfigChanges,
+    replies: &Replies,
+) -> Result<Config, Refusal> {
+    let mut config =
+        data(&replies[0]).and_then(|(data, _)| znodes::decode_config(data)).unwrap_or_default();
+    for (name, op) in changes {
+        match op {
+            AlterConfigOp::Set(value) => drop(config.insert(name.clone(), value.clone())),
+            AlterConfigOp::Delete => drop(config.remove(name)),
+        }
+    }
+    if let ConfigResource::Topic(topic) = resource {
+        check_topic_configs(&config).map_err(|words| {
+            let words = format!(
+                "Invalid config value for resource ConfigResource(type=TOPIC, name='{topic}'): \
+                 {words}"
+            );
+            refused(Error::InvalidConfig, words)
+        })?;
+        if replies[1].is_err() {
+            return Err(Refusal::from(Error::UnknownTopicOrPartition));
+        }
+    }
+    Ok(config)
+}
+
+/// What a topic's setting must be.
+#[derive(Clone, Copy)]
+enum Kind {
+    Long,
+    Int,
+    Double,
+    Boolean,
+    Text,
+}
+
+/// The settings that a topic can have, and the broker's setting behind each.
+// Source: LogConfig, TopicConfig (3.9)
+const TOPIC_CONFIGS: &[(&str, Kind, &str)] = &[
+    ("cleanup.policy", Kind::Text, "log.cleanup.policy"),
+    ("compression.type", Kind::Text, "compression.type"),
+    ("delete.retention.ms", Kind::Long, "log.cleaner.delete.retention.ms"),
+    ("file.delete.delay.ms", Kind::Long, "log.segment.delete.delay.ms"),
+    ("flush.messages", Kind::Long, "log.flush.interval.messages"),
+    ("flush.ms", Kind::Long, "log.flush.interval.ms"),
+    ("follower.replication.throttled.replicas", Kind::Text, ""),
+    ("index.interval.bytes", Kind::Int, "log.index.interval.bytes"),
+    ("leader.replication.throttled.replicas", Kind::Text, ""),
+    ("max.compaction.lag.ms", Kind::Long, "log.cleaner.max.compaction.lag.ms"),
+    ("max.message.bytes", Kind::Int, "message.max.bytes"),
+    ("message.timestamp.type", Kind::Text, "log.message.timestamp.type"),
+    ("min.cleanable.dirty.ratio", Kind::Double, "log.cleaner.min.cleanable.ratio"),
+    ("min.compaction.lag.ms", Kind::Long, "log.cleaner.min.compaction.lag.ms"),
+    ("min.insync.replicas", Kind::Int, "min.insync.replicas"),
+    ("preallocate", Kind::Boolean, "log.preallocate"),
+    ("retention.bytes", Kind::Long, "log.retention.bytes"),
+    ("retention.ms", Kind::Long, "log.retention.ms"),
+    ("segment.bytes", Kind::Int, "log.segment.bytes"),
+    ("segment.index.bytes", Kind::Int, "log.index.size.max.bytes"),
+    ("segment.jitter.ms", Kind::Long, "log.roll.jitter.ms"),
+    ("segment.ms", Kind::Long, "log.roll.ms"),
+    ("unclean.leader.election.enable", Kind::Boolean, "unclean.leader.election.enable"),
+];
+
+/// Whether a topic can have these settings; if not, why, in Kafka's words.
+// Source: LogConfig.validate, ConfigDef.parseType
+pub(super) fn check_topic_configs(config: &Config) -> Result<(), String> {
+    for (name, value) in config {
+        let known = TOPIC_CONFIGS.iter().find(|(known, _, _)| *known == &**name);
+        let Some((_, kind, _)) = known else {
+            return Err(format!("Unknown topic config name: {name}"));
+        };
+        let wrong = match kind {
+            Kind::Long if value.parse::<i64>().is_err() => "Not a number of type LONG",
+            Kind::Int if value.parse::<i32>().is_err() => "Not a number of type INT",
+            Kind::Double if !is_decimal(value) => "Not a number of type DOUBLE",
+            Kind::Boolean if value.parse::<bool>().is_err() => {
+                "Expected value to be either true or false"
+            }
+            _ => continue,
+        };
+        return Err(format!("Invalid value {value} for configuration {name}: {wrong}"));
+    }
+    Ok(())
+}
+
+fn is_decimal(text: &str) -> bool {
+    let digits = |part: &str| part.chars().all(|c| c.is_ascii_digit());
+    let (whole, rest) = text.split_once('.').unwrap_or((text, "0"));
+    !text.is_empty() && digits(whole) && digits(rest)
+}
+
+/// The settings that are not the defaults, with where they come from.
+fn entries(
+    resource: &ConfigResource,
+    own: &Config,
+    of_all: &Config,
+    site: Site<'_>,
+) -> Vec<ConfigEntry> {
+    let source = match resource {
+        ConfigResource::Topic(_) => ConfigSource::DynamicTopic,
+        ConfigResource::Broker(_) => ConfigSource::DynamicBroker,
+        ConfigResource::AllBrokers => ConfigSource::DynamicDefaultBroker,
+    };
+    let entry = |name: &Arc<str>, value: &Arc<str>, config_source| ConfigEntry {
+        name: name.clone(),
+        value: value.clone(),
+        config_source,
+        synonyms: vec![(config_source, name.clone(), value.clone())],
+    };
+    let mut entries: Vec<ConfigEntry> =
+        own.iter().map(|(name, value)| entry(name, value, source)).collect();
+    if let ConfigResource::Topic(_) = resource {
+        for (name, _, behind) in TOPIC_CONFIGS {
+            let set = |config: &Config| config.get(*behind).cloned();
+            let own_file = site.settings.others.get(*behind).cloned();
+            let found = set(of_all)
+                .map(|value| (ConfigSource::DynamicDefaultBroker, value))
+                .or(own_file.map(|value| (ConfigSource::StaticBroker, value)));
+            if let Some((source, value)) = found
+                && !own.contains_key(*name)
+            {
+                entries.push(ConfigEntry {
+                    name: (*name).into(),
+                    value: value.clone(),
+                    config_source: source,
+                    synonyms: vec![(source, (*behind).into(), value)],
+                });
+            }
+        }
+    }
+    entries.sort_by(|left, right| left.name.cmp(&right.name));
+    entries
+}

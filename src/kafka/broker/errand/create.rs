@@ -1,0 +1,401 @@
+//! Creating topics: for a tool, for a client that asks for metadata, or for the first group.
+//!
+//! *Invariant: a topic's settings are written before the topic.*
+// Source: ZkAdminManager.createTopics, AdminZkClient.createTopicWithAssignment, AutoTopicCreationManager (3.9)
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::alter::check_topic_configs;
+use super::{Errand, Running, Site, Until, refused, turn};
+use crate::kafka::Error;
+use crate::kafka::admin::Refusal;
+use crate::kafka::broker::startup::random_id;
+use crate::kafka::id::{BrokerId, CONSUMER_OFFSETS, TopicName};
+use crate::kafka::message::{
+    CreatableTopic, CreatableTopicResult, CreateTopicsRequest, CreateTopicsResponse,
+    FindCoordinatorResponse, MetadataRequest,
+};
+use crate::kafka::placement::{Candidate, Deal, PlacementError, in_cache_order, place};
+use crate::kafka::wire::Caller;
+use crate::kafka::words::Words;
+use crate::kafka::znodes::{self, Config, ConfigType, ReplicaAssignment, TopicZnode};
+use crate::kafka::zookeeper::{Replies, create as make, data, parts};
+use crate::sim::{Draw, Outbox, Span};
+use crate::zk::reply::Error as ZkError;
+use crate::zk::request::Op;
+
+/// What each topic was answered.
+pub(in crate::kafka::broker) type Results = Vec<(TopicName, Option<Refusal>)>;
+
+/// For whom topics are created.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum For {
+    /// A tool, which waits so long until they can be used.
+    Tool(Caller, Span),
+    /// A client that wants to know them.
+    Metadata(Caller, MetadataRequest),
+    /// A member that looks for its coordinator.
+    Coordinator(Caller),
+}
+
+/// A topic that may be created.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Plan {
+    name: TopicName,
+    partitions: BTreeMap<i32, Vec<BrokerId>>,
+    config: Config,
+}
+
+/// How far the first of the plans is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Step {
+    /// Whether it is there, or is being deleted; and who is controller.
+    Look,
+    /// Its settings, if there were some.
+    SetConfig,
+    /// Its settings.
+    CreateConfig,
+    /// The topic.
+    CreateTopic,
+}
+
+/// Topics that are being created.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(in crate::kafka::broker) struct NewTopics {
+    whom: For,
+    plans: Vec<Plan>,
+    created: BTreeMap<TopicName, usize>,
+    results: Results,
+    step: Step,
+}
+
+pub(super) type Create = NewTopics;
+
+impl Running {
+    pub(super) fn create_topics(
+        &mut self,
+        caller: Caller,
+        request: CreateTopicsRequest,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        if !self.controller.is_active() {
+            let refuse = |topic: CreatableTopic| (topic.name, Some(Error::NotController.into()));
+            let results = request.topics.into_iter().map(refuse).collect();
+            return self.answer(caller, response(results), out);
+        }
+        let (mut plans, mut results) = (Vec::new(), Results::new());
+        for topic in request.topics {
+            let name = topic.name.clone();
+            match self.plan(topic, site, out) {
+                Ok(plan) if !request.validate_only => plans.push(plan),
+                Ok(_) => results.push((name, None)),
+                Err(refusal) => results.push((name, Some(refusal))),
+            }
+        }
+        self.create(For::Tool(caller, request.timeout), plans, results, site, out);
+    }
+
+    pub(in crate::kafka::broker) fn create_for_metadata(
+        &mut self,
+        caller: Caller,
+        request: MetadataRequest,
+        missing: Vec<TopicName>,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let mut plans = Vec::new();
+        for name in missing {
+            let topic = self.default_topic(name, site);
+            plans.extend(self.plan(topic, site, out).ok());
+        }
+        self.create(For::Metadata(caller, request), plans, Results::new(), site, out);
+    }
+
+    pub(in crate::kafka::broker) fn create_for_coordinator(
+        &mut self,
+        caller: Caller,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let topic = self.default_topic(CONSUMER_OFFSETS.into(), site);
+        let plans = self.plan(topic, site, out).into_iter().collect();
+        self.create(For::Coordinator(caller), plans, Results::new(), site, out);
+    }
+
+    /// What a topic is like that nobody has described.
+    // Source: AutoTopicCreationManager.creatableTopic; GroupCoordinator.groupMetadataTopicConfigs
+    fn default_topic(&self, name: TopicName, site: Site<'_>) -> CreatableTopic {
+        let settings = site.settings;
+        let offsets = name.as_str() == CONSUMER_OFFSETS;
+        let (num_partitions, replication_factor) = match offsets {
+            true => {
+                (settings.offsets_topic_num_partitions, settings.offsets_topic_replication_factor)
+            }
+            false => (settings.num_partitions, settings.default_replication_factor),
+        };
+        let configs = [
+            ("compression.type", "producer"),
+            ("cleanup.policy", "compact"),
+            ("segment.bytes", "104857600"),
+        ];
+        let configs = configs.map(|(name, value)| (name.into(), value.into()));
+        CreatableTopic {
+            name,
+            num_partitions,
+            replication_factor,
+            assignments: Vec::new(),
+            configs: if offsets { configs.to_vec() } else { Vec::new() },
+        }
+    }
+
+    // Source: ZkAdminManager.createTopics
+    fn plan(
+        &self,
+        topic: CreatableTopic,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) -> Result<Plan, Refusal> {
+        let name = topic.name;
+        if self.cache.topic(&name).is_some() {
+            let words = format!("Topic '{name}' already exists.");
+            return Err(refused(Error::TopicAlreadyExists, words));
+        }
+        let partitions = match topic.assignments.is_empty() {
+            true => {
+                let count = given(topic.num_partitions, site.settings.num_partitions);
+                let factor =
+                    given(topic.replication_factor, site.settings.default_replication_factor);
+                self.place_drawn(count, factor, out)?
+            }
+            false => topic.assignments.into_iter().collect(),
+        };
+        validate_name(&name)?;
+        let config: Config = topic.configs.into_iter().collect();
+        check_topic_configs(&config).map_err(|words| refused(Error::InvalidConfig, words))?;
+        Ok(Plan { name, partitions, config })
+    }
+
+    fn place_drawn(
+        &self,
+        partitions: i32,
+        replication_factor: i32,
+        out: &mut Outbox<'_, Words>,
+    ) -> Result<BTreeMap<i32, Vec<BrokerId>>, Refusal> {
+        let brokers = self.candidates();
+        let mut deal =
+            Deal { partitions, replication_factor, start: 0, shift: 0, first_partition: 0 };
+        place(&brokers, deal).map_err(refuse_placement)?;
+        let count = brokers.len() as u64;
+        let mut draw = |purpose| {
+            let drawn = out.draw(Draw(purpose), 0..count) % count;
+            u32::try_from(drawn).expect("brokers are few")
+        };
+        deal.start = draw("placement-start");
+        deal.shift = draw("placement-shift");
+        place(&brokers, deal).map_err(refuse_placement)
+    }
+
+    /// The live brokers in the order in which this one lists them.
+    pub(super) fn candidates(&self) -> Vec<Candidate> {
+        let ids: Vec<BrokerId> = self.cache.brokers().iter().map(|broker| broker.id).collect();
+        let rack = |id| self.cache.broker(id).and_then(|broker| broker.rack.as_deref());
+        let candidate = |id| Candidate { id, rack: rack(id).map(str::to_owned) };
+        in_cache_order(&ids).into_iter().map(candidate).collect()
+    }
+
+    fn create(
+        &mut self,
+        whom: For,
+        plans: Vec<Plan>,
+        results: Results,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let (created, step) = (BTreeMap::new(), Step::Look);
+        let create = NewTopics { whom, plans, created, results, step };
+        self.next_topic(create, site, out);
+    }
+
+    fn next_topic(&mut self, mut create: Create, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        let Some(plan) = create.plans.first() else {
+            return self.topics_created(create, site, out);
+        };
+        let looks = vec![
+            self.zk.exists(znodes::delete_topic(&plan.name)),
+            self.zk.exists(znodes::topic(&plan.name)),
+            self.zk.get_data(znodes::controller()),
+        ];
+        create.step = Step::Look;
+        let number = self.errands.begin(Errand::Create(create));
+        self.go(number, looks, site, out);
+    }
+
+    pub(super) fn created(
+        &mut self,
+        number: u32,
+        mut create: Create,
+        replies: &Replies,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let plan = create.plans.first().expect("something is being created").clone();
+        let config = ConfigType::Topics.entity(plan.name.as_str());
+        let op = match create.step {
+            Step::Look => match looked(&plan, replies) {
+                Err(refusal) => return self.topic_done(create, Some(refusal), site, out),
+                Ok(version) => set_config(&plan, version),
+            },
+            Step::SetConfig => match parts(&replies[0]) {
+                Ok(_) => write_topic(&plan, site, out),
+                Err((1, ZkError::NoNode)) => {
+                    self.next_step(&mut create, Step::CreateConfig);
+                    make(config.clone(), znodes::encode_config(&plan.config))
+                }
+                Err(_) => {
+                    let refusal = Refusal::from(Error::NotController);
+                    return self.topic_done(create, Some(refusal), site, out);
+                }
+            },
+            Step::CreateConfig => write_topic(&plan, site, out),
+            Step::CreateTopic => {
+                let exists = format!("Topic '{}' already exists.", plan.name);
+                let refusal = replies[0].as_ref().err();
+                let refusal = refusal.map(|_| refused(Error::TopicAlreadyExists, exists));
+                return self.topic_done(create, refusal, site, out);
+            }
+        };
+        create.step = match (create.step, &op) {
+            (Step::Look, _) => Step::SetConfig,
+            (Step::CreateConfig, Op::Create(made)) if made.path == config => Step::CreateConfig,
+            _ => Step::CreateTopic,
+        };
+        self.go_on(number, Errand::Create(create), vec![op], site, out);
+    }
+
+    fn next_step(&self, create: &mut Create, step: Step) {
+        create.step = step;
+    }
+
+    fn topic_done(
+        &mut self,
+        mut create: Create,
+        refusal: Option<Refusal>,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let plan = create.plans.remove(0);
+        if refusal.is_none() {
+            create.created.insert(plan.name.clone(), plan.partitions.len());
+        }
+        create.results.push((plan.name, refusal));
+        self.next_topic(create, site, out);
+    }
+
+    fn topics_created(&mut self, create: Create, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        match create.whom {
+            For::Tool(caller, timeout) => {
+                let until = Until::Created(create.created, create.results);
+                self.errands.wait(caller, timeout, until, turn!(self, site, out));
+            }
+            For::Metadata(caller, request) => {
+                let topics = request.topics.as_deref();
+                let response = self.cache.describe(topics, Error::LeaderNotAvailable);
+                self.answer(caller, response, out);
+            }
+            For::Coordinator(caller) => {
+                let coordinator = Err(Error::CoordinatorNotAvailable);
+                self.answer(caller, FindCoordinatorResponse { coordinator }, out);
+            }
+        }
+    }
+}
+
+/// A number, or the broker's own where none is given.
+fn given(number: i32, default: i32) -> i32 {
+    if number == -1 { default } else { number }
+}
+
+/// Whether a topic may be made: the data version of `/controller` if there is one.
+// Source: AdminZkClient.validateTopicCreate
+fn looked(plan: &Plan, replies: &Replies) -> Result<i32, Refusal> {
+    let name = &plan.name;
+    if replies[0].is_ok() {
+        let words = format!("Topic '{name}' is marked for deletion.");
+        return Err(refused(Error::TopicAlreadyExists, words));
+    }
+    if replies[1].is_ok() {
+        return Err(refused(Error::TopicAlreadyExists, format!("Topic '{name}' already exists.")));
+    }
+    Ok(data(&replies[2]).map_or(-1, |(_, stat)| stat.version))
+}
+
+fn set_config(plan: &Plan, version: i32) -> Op {
+    let check = Op::Check { path: znodes::controller(), version };
+    let path = ConfigType::Topics.entity(plan.name.as_str());
+    let set = Op::SetData { path, data: znodes::encode_config(&plan.config), version: -1 };
+    Op::Multi([check, set].into())
+}
+
+fn write_topic(plan: &Plan, site: Site<'_>, out: &mut Outbox<'_, Words>) -> Op {
+    let partitions = plan.partitions.iter();
+    let partitions = partitions
+        .map(|(&number, replicas)| (number, ReplicaAssignment::settled(replicas.clone())))
+        .collect();
+    let topic_id = Some(random_id(out));
+    let data = TopicZnode { topic_id, partitions }.encode(site.settings.release);
+    make(znodes::topic(&plan.name), data)
+}
+
+/// Why replicas cannot be placed, in Kafka's words.
+pub(super) fn refuse_placement(error: PlacementError) -> Refusal {
+    match error {
+        PlacementError::TooFewBrokers { wanted, available } => refused(
+            Error::InvalidReplicationFactor,
+            format!("Replication factor: {wanted} larger than available brokers: {available}."),
+        ),
+        PlacementError::Nothing => refused(
+            Error::InvalidPartitions,
+            "Number of partitions must be larger than 0.".to_owned(),
+        ),
+        PlacementError::RacksMissing => refused(
+            Error::InvalidRequest,
+            "Not all brokers have rack information for replica rack aware assignment.".to_owned(),
+        ),
+    }
+}
+
+/// The response to a tool.
+pub(super) fn response(results: Results) -> CreateTopicsResponse {
+    let one = |(name, refusal): (TopicName, Option<Refusal>)| CreatableTopicResult {
+        name,
+        error: refusal.as_ref().map(|refusal| refusal.error),
+        error_message: refusal.and_then(|refusal| refusal.error_message),
+    };
+    CreateTopicsResponse { topics: results.into_iter().map(one).collect() }
+}
+
+/// The longest name of a topic.
+// Source: org.apache.kafka.common.internals.Topic
+const MAX_NAME: usize = 249;
+
+// Source: org.apache.kafka.common.internals.Topic.validate
+fn validate_name(name: &TopicName) -> Result<(), Refusal> {
+    let text = name.as_str();
+    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let words = match text {
+        "" => "the empty string is not allowed".to_owned(),
+        "." | ".." => "'.' or '..' is not allowed".to_owned(),
+        _ if text.len() > MAX_NAME => {
+            format!("the length of '{text}' is longer than the max allowed length {MAX_NAME}")
+        }
+        _ if !text.chars().all(legal) => format!(
+            "'{text}' contains one or more characters other than ASCII alphanumerics, \
+             '.', '_' and '-'"
+        ),
+        _ => return Ok(()),
+    };
+    let words: Arc<str> = format!("Topic name is invalid: {words}").into();
+    Err(refused(Error::InvalidTopic, words))
+}

@@ -1,0 +1,147 @@
+//! The broker as the group coordinator's house: it brings requests, timers and outcomes of appends,
+//! and performs its wishes.
+//!
+//! *Invariant: wishes are performed in order, and at once.*
+
+use super::configs::{Changed, topic_of};
+use super::{Running, Site, turn};
+use crate::kafka::controller::ControllerEvent;
+use crate::kafka::group::{Caller as Member, Desk, GroupTimer, Wish};
+use crate::kafka::id::{CONSUMER_OFFSETS, TopicPartition};
+use crate::kafka::message::RequestMessage;
+use crate::kafka::record::{Record, RecordBatch};
+use crate::kafka::replicas::Note;
+use crate::kafka::wire::Caller;
+use crate::kafka::words::Words;
+use crate::sim::Outbox;
+
+impl Running {
+    pub(super) fn group_request(
+        &mut self,
+        caller: Caller,
+        message: RequestMessage,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let member = Member {
+            process: caller.process,
+            correlation_id: caller.correlation_id,
+            client_id: message.client_id,
+        };
+        let cache = &self.cache;
+        let exists = |tp: &TopicPartition| cache.partition(tp).is_some();
+        let now = out.now();
+        let mut draw = |purpose, range| out.draw(purpose, range);
+        let mut desk = Desk::new(now, &mut draw);
+        self.groups.request(member, message.request, &exists, &mut desk);
+        let wishes = desk.into_wishes();
+        self.grant(wishes, site, out);
+    }
+
+    pub(super) fn group_timer(
+        &mut self,
+        timer: GroupTimer,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let now = out.now();
+        let mut draw = |purpose, range| out.draw(purpose, range);
+        let mut desk = Desk::new(now, &mut draw);
+        self.groups.timer(timer, &mut desk);
+        let wishes = desk.into_wishes();
+        self.grant(wishes, site, out);
+    }
+
+    pub(super) fn groups_deleted(
+        &mut self,
+        deleted: &[TopicPartition],
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        if deleted.is_empty() {
+            return;
+        }
+        let now = out.now();
+        let mut draw = |purpose, range| out.draw(purpose, range);
+        let mut desk = Desk::new(now, &mut draw);
+        self.groups.partitions_deleted(deleted, &mut desk);
+        let wishes = desk.into_wishes();
+        self.grant(wishes, site, out);
+    }
+
+    fn grant(&mut self, wishes: Vec<Wish>, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        for wish in wishes {
+            match wish {
+                Wish::Answer { caller, response } => {
+                    self.wire.answer(caller.process, caller.correlation_id, response, out);
+                }
+                Wish::Arm { timer, after } => out.arm(timer, after),
+                Wish::Disarm(timer) => out.disarm(timer),
+                Wish::Tell(fact) => out.tell(fact),
+                Wish::Append { id, partition, records } => {
+                    let tp = TopicPartition::new(CONSUMER_OFFSETS, partition);
+                    let batch = RecordBatch::new(records);
+                    let turn = turn!(self, site, out);
+                    self.replicas.append_for_groups(id, tp, batch, turn);
+                }
+            }
+        }
+    }
+
+    /// Passes on what the replicas have noted, until nothing is left.
+    pub(super) fn settle(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        loop {
+            let notes = self.replicas.take_notes();
+            if notes.is_empty() {
+                return;
+            }
+            notes.into_iter().for_each(|note| self.note(note, site, out));
+        }
+    }
+
+    fn note(&mut self, note: Note, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        if let Note::NewTopic(topic) = note {
+            return self.read_config(topic, site, out);
+        }
+        let now = out.now();
+        let mut draw = |purpose, range| out.draw(purpose, range);
+        let mut desk = Desk::new(now, &mut draw);
+        match note {
+            Note::Stored(id, outcome) => self.groups.stored(id, outcome, &mut desk),
+            Note::LeavesOffsets(partition) => self.groups.resign(partition, &mut desk),
+            Note::LeadsOffsets(number) => {
+                let tp = TopicPartition::new(CONSUMER_OFFSETS, number);
+                let partition = self.replicas.partition(&tp);
+                let committed: Vec<Record> = partition.map_or_else(Vec::new, |partition| {
+                    let records = partition.log.records();
+                    records.map(|(_, record)| record.clone()).collect()
+                });
+                self.groups.lead(number, committed.iter(), &mut desk);
+            }
+            Note::NewTopic(_) => {}
+        }
+        let wishes = desk.into_wishes();
+        self.grant(wishes, site, out);
+    }
+
+    /// Settings were read anew.
+    pub(super) fn configs_changed(
+        &mut self,
+        changed: Changed,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        for (entity, config) in changed {
+            let Some(topic) = topic_of(&entity) else { continue };
+            let unclean = config.get("unclean.leader.election.enable").map(|value| &**value);
+            let allowed = unclean == Some("true");
+            if self.replicas.config(&topic).is_some() {
+                self.replicas.configure(topic.clone(), config);
+            }
+            if allowed {
+                let event = ControllerEvent::UncleanLeadersAllowed(topic);
+                self.controller.put(event, turn!(self, site, out));
+            }
+        }
+    }
+}

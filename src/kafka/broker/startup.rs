@@ -1,0 +1,308 @@
+//! The start of a broker, as ZooKeeper sees it: request by request, in the real order.
+//!
+//! *Invariant: the broker is registered before its controller runs for anything, and serves only
+//! when it watches `/config/changes`.*
+// Source: KafkaServer.startup, KafkaZkClient.createTopLevelPaths (3.9); start-three-brokers.3.9.1
+
+use std::sync::Arc;
+
+use super::{Disk, Phase, Running, Site, Turn, turn};
+use crate::kafka::controller::ControllerEvent;
+use crate::kafka::controller::Registered;
+use crate::kafka::id::{BrokerId, CONSUMER_OFFSETS};
+use crate::kafka::words::{BrokerFact, Text, Words};
+use crate::kafka::znodes::{self, ConfigType};
+use crate::kafka::zookeeper::{Asker, Replies, children, create, data};
+use crate::sim::{Draw, Outbox};
+use crate::zk::path::Path;
+use crate::zk::reply::Error;
+use crate::zk::request::Op;
+use crate::zk::stat::Bytes;
+
+/// How far a start is: what it waits for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// A session.
+    Connecting,
+    /// The persistent path of this number; the parent of the one after the flag is made first.
+    Path(u32),
+    /// The parent of that path.
+    Parent(u32),
+    /// The cluster's id.
+    ClusterId,
+    /// Whether this id could be written.
+    ClusterIdMade(Arc<str>),
+    /// The znode above it.
+    ClusterParent(Arc<str>),
+    /// The settings of this broker, and which topics there are.
+    Configs,
+    /// The features, and which brokers there are.
+    Brokers,
+    /// What those brokers say.
+    BrokerData,
+    /// Whether it is registered.
+    Registration,
+    /// What is in the way of that.
+    InTheWay,
+    /// How many partitions groups and transactions have.
+    InternalTopics,
+    /// Which settings have been changed, and all that there are.
+    ConfigWatchers,
+    /// The settings of topics.
+    AllConfigs,
+}
+
+impl Running {
+    /// There is a session: the start begins, or begins again.
+    pub(super) fn start(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        self.make_path(0, site, out);
+    }
+
+    fn step(&mut self, step: Step, ops: Vec<Op>, out: &mut Outbox<'_, Words>) {
+        self.phase = Phase::Starting(step);
+        let asked = self.zk.ask(Asker::Startup, ops, out);
+        assert!(asked, "each step of a start asks something");
+    }
+
+    /// Takes what a step has asked for.
+    pub(super) fn started(
+        &mut self,
+        replies: &Replies,
+        disk: &mut Disk,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let Phase::Starting(step) = self.phase.clone() else { return };
+        match step {
+            Step::Connecting => {}
+            Step::Path(number) => self.path_made(number, replies, site, out),
+            Step::Parent(number) => self.make_path(number, site, out),
+            Step::ClusterId => self.cluster_id_read(replies, disk, site, out),
+            Step::ClusterIdMade(id) => self.cluster_id_made(id, replies, disk, site, out),
+            Step::ClusterParent(id) => self.make_cluster_id(id, out),
+            Step::Configs => self.read_brokers(replies, out),
+            Step::Brokers => self.read_broker_data(replies, site, out),
+            Step::BrokerData => self.register(site, out),
+            Step::Registration | Step::InTheWay => self.registered(&step, replies, site, out),
+            Step::InternalTopics => self.watch_configs(site, out),
+            Step::ConfigWatchers => self.read_configs(replies, site, out),
+            Step::AllConfigs => self.serve(site, out),
+        }
+    }
+
+    /// Makes the persistent path of this number, or goes on after the last.
+    fn make_path(&mut self, number: u32, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        let paths = znodes::persistent_paths(site.settings.release);
+        match paths.get(number as usize) {
+            Some(path) => {
+                let make = create(Path::new(path), Bytes::NULL);
+                self.step(Step::Path(number), vec![make], out);
+            }
+            None => {
+                let read = self.zk.get_data(znodes::cluster_id());
+                self.step(Step::ClusterId, vec![read], out);
+            }
+        }
+    }
+
+    fn path_made(
+        &mut self,
+        number: u32,
+        replies: &Replies,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        if replies[0] == Err(Error::NoNode) {
+            let path = znodes::persistent_paths(site.settings.release)[number as usize];
+            let parent = Path::new(path).parent().expect("only a child can miss its parent");
+            return self.step(Step::Parent(number), vec![create(parent, Bytes::NULL)], out);
+        }
+        self.make_path(number + 1, site, out);
+    }
+
+    fn cluster_id_read(
+        &mut self,
+        replies: &Replies,
+        disk: &mut Disk,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        match data(&replies[0]).and_then(|(data, _)| znodes::decode_cluster_id(data)) {
+            Some(id) => self.cluster_known(id, disk, site, out),
+            None => {
+                let id = random_id(out);
+                self.make_cluster_id(id, out);
+            }
+        }
+    }
+
+    fn make_cluster_id(&mut self, id: Arc<str>, out: &mut Outbox<'_, Words>) {
+        let make = create(znodes::cluster_id(), znodes::encode_cluster_id(&id));
+        self.step(Step::ClusterIdMade(id), vec![make], out);
+    }
+
+    fn cluster_id_made(
+        &mut self,
+        id: Arc<str>,
+        replies: &Replies,
+        disk: &mut Disk,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        match replies[0] {
+            Ok(_) => self.cluster_known(id, disk, site, out),
+            Err(Error::NoNode) => {
+                let parent = znodes::cluster_id().parent().expect("it is a child");
+                self.step(Step::ClusterParent(id), vec![create(parent, Bytes::NULL)], out);
+            }
+            Err(_) => {
+                let read = self.zk.get_data(znodes::cluster_id());
+                self.step(Step::ClusterId, vec![read], out);
+            }
+        }
+    }
+
+    // Source: KafkaServer.startup (3.9): "Invalid cluster.id in: … Expected X, but read Y"
+    fn cluster_known(
+        &mut self,
+        id: Arc<str>,
+        disk: &mut Disk,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        match &disk.cluster_id {
+            Some(own) if *own != id => {
+                let words = format!(
+                    "Invalid cluster.id in: meta.properties. Expected {id}, but read {own}"
+                );
+                return self.fatal(&words, site, out);
+            }
+            _ => disk.cluster_id = Some(id),
+        }
+        let entity = |name: &str| ConfigType::Brokers.entity(name);
+        let reads = vec![
+            self.zk.get_data(entity(znodes::DEFAULT_ENTITY)),
+            self.zk.get_data(entity(&site.settings.broker_id.to_string())),
+            self.zk.get_children(znodes::topics()),
+        ];
+        self.step(Step::Configs, reads, out);
+    }
+
+    fn read_brokers(&mut self, _replies: &Replies, out: &mut Outbox<'_, Words>) {
+        self.zk.watch_node(znodes::feature());
+        let reads = vec![
+            self.zk.exists(znodes::feature()),
+            self.zk.get_data(znodes::feature()),
+            self.zk.get_children(znodes::broker_ids()),
+        ];
+        self.step(Step::Brokers, reads, out);
+    }
+
+    fn read_broker_data(&mut self, replies: &Replies, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        let names = children(&replies[2]);
+        let ids = names.iter().filter_map(|name| Some(BrokerId(name.parse().ok()?)));
+        let reads: Vec<Op> = ids.map(|id| self.zk.get_data(znodes::broker(id))).collect();
+        match reads.is_empty() {
+            true => self.register(site, out),
+            false => self.step(Step::BrokerData, reads, out),
+        }
+    }
+
+    fn register(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        let write = self.controller.registration().write(turn!(self, site, out));
+        self.step(Step::Registration, vec![write], out);
+    }
+
+    fn registered(
+        &mut self,
+        step: &Step,
+        replies: &Replies,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let mut registration = self.controller.registration().clone();
+        let turn: &mut Turn<'_, '_> = turn!(self, site, out);
+        let outcome = match step {
+            Step::InTheWay => registration.in_the_way(replies, turn),
+            _ => registration.written(replies, turn),
+        };
+        *self.controller.registration_mut() = registration;
+        match outcome {
+            Registered::Yes => self.run(site, out),
+            Registered::Ask(op @ Op::GetData { .. }) => self.step(Step::InTheWay, vec![op], out),
+            Registered::Ask(op) => self.step(Step::Registration, vec![op], out),
+            Registered::Taken => {
+                let words = "org.apache.zookeeper.KeeperException$NodeExistsException: \
+                             KeeperErrorCode = NodeExists";
+                self.fatal(words, site, out);
+            }
+        }
+    }
+
+    /// The broker is registered: its controller runs, beside the rest of the start.
+    fn run(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        self.replicas.start(turn!(self, site, out));
+        self.controller.put(ControllerEvent::Startup, turn!(self, site, out));
+        let topics = [CONSUMER_OFFSETS, "__transaction_state"];
+        let reads = topics.map(|topic| self.zk.get_data(znodes::topic(&topic.into())));
+        self.step(Step::InternalTopics, reads.to_vec(), out);
+    }
+
+    // Source: DynamicConfigManager.startup
+    fn watch_configs(&mut self, _site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        self.zk.watch_children(znodes::config_changes());
+        let mut reads = vec![self.zk.get_children(znodes::config_changes())];
+        let kinds = [
+            ConfigType::Topics,
+            ConfigType::Clients,
+            ConfigType::Users,
+            ConfigType::Users,
+            ConfigType::Ips,
+            ConfigType::Brokers,
+        ];
+        reads.extend(kinds.map(|kind| self.zk.get_children(kind.path())));
+        self.step(Step::ConfigWatchers, reads, out);
+    }
+
+    fn read_configs(&mut self, replies: &Replies, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        self.configs.begin(&replies[0]);
+        let topics = children(&replies[1]);
+        let reads: Vec<Op> =
+            topics.iter().map(|topic| self.zk.get_data(ConfigType::Topics.entity(topic))).collect();
+        match reads.is_empty() {
+            true => self.serve(site, out),
+            false => self.step(Step::AllConfigs, reads, out),
+        }
+    }
+
+    fn serve(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        self.phase = Phase::Serving;
+        out.tell(BrokerFact::BrokerRunning { broker: site.settings.broker_id });
+        while let Some((from, message)) = self.held.pop_front() {
+            self.request(from, message, site, out);
+        }
+    }
+
+    // Source: "Fatal error during KafkaServer startup. Prepare to shutdown"
+    fn fatal(&mut self, words: &str, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        let broker = site.settings.broker_id;
+        out.tell(BrokerFact::BrokerFatal { broker, error: Text::from(words) });
+        self.phase = Phase::Stopping(super::stopping::Stop::failed());
+        for heard in self.zk.close(out) {
+            assert!(heard == crate::kafka::zookeeper::Heard::Closed, "nothing else is awaited");
+            out.exit(1);
+        }
+    }
+}
+
+/// A random UUID as Kafka writes it: 22 characters of base64url.
+// Source: org.apache.kafka.common.Uuid.randomUuid
+pub(super) fn random_id(out: &mut Outbox<'_, Words>) -> Arc<str> {
+    use base64::Engine;
+    let purpose = Draw("uuid");
+    let mut bytes = [0u8; 16];
+    for half in bytes.chunks_mut(8) {
+        half.copy_from_slice(&out.draw(purpose, 0..u64::MAX).to_be_bytes());
+    }
+    base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes).into()
+}

@@ -1,0 +1,121 @@
+//! A broker that stops in order: it gives its leaderships away, then closes its session.
+//!
+//! *Invariant: a broker that could not give everything away stops all the same, after its tries.*
+// Source: KafkaServer.shutdown, controlledShutdown (3.9)
+
+use super::{Disk, Phase, Running, Site, turn};
+use crate::kafka::control::{ControlledShutdownRequest, ControlledShutdownResponse};
+use crate::kafka::wire::Purpose;
+use crate::kafka::words::{BrokerFact, BrokerTimer, Words};
+use crate::kafka::znodes::{self, ControllerZnode};
+use crate::kafka::zookeeper::{Asker, Heard, Replies, data};
+use crate::sim::Outbox;
+
+/// How far a stop is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stop {
+    /// How often the controller may still be asked.
+    tries: u32,
+    /// What the process ends with.
+    code: u8,
+}
+
+impl Stop {
+    /// The start has failed.
+    pub(super) fn failed() -> Stop {
+        Stop { tries: 0, code: 1 }
+    }
+}
+
+impl Running {
+    pub(super) fn stop(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        if matches!(self.phase, Phase::Stopping(_)) {
+            return;
+        }
+        out.tell(BrokerFact::ShutdownStarted { broker: site.settings.broker_id });
+        let serving = self.phase == Phase::Serving;
+        let tries = site.settings.controlled_shutdown_max_retries;
+        self.phase = Phase::Stopping(Stop { tries, code: 0 });
+        match serving && site.settings.controlled_shutdown_enable {
+            true => self.find_controller(site, out),
+            false => self.close(site, out),
+        }
+    }
+
+    /// Asks ZooKeeper who is controller.
+    pub(super) fn find_controller(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        let Phase::Stopping(stop) = &mut self.phase else { return };
+        if stop.tries == 0 {
+            return self.close(site, out);
+        }
+        stop.tries -= 1;
+        let read = self.zk.get_data(znodes::controller());
+        self.zk.ask(Asker::Shutdown, vec![read], out);
+    }
+
+    pub(super) fn controller_found(
+        &mut self,
+        replies: &Replies,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let znode = data(&replies[0]).and_then(|(data, _)| ControllerZnode::decode(data));
+        let controller = znode.and_then(|znode| self.cache.broker(znode.broker));
+        let Some(process) = controller.map(|broker| broker.process) else {
+            return self.try_again(site, out);
+        };
+        let request = ControlledShutdownRequest {
+            broker_id: site.settings.broker_id,
+            broker_epoch: self.controller.broker_epoch(),
+        };
+        self.wire.call(process, Purpose::ControlledShutdown, request, out);
+    }
+
+    pub(super) fn shutdown_answered(
+        &mut self,
+        response: &ControlledShutdownResponse,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        match &response.remaining_partitions {
+            Ok(remaining) if remaining.is_empty() => self.close(site, out),
+            _ => self.try_again(site, out),
+        }
+    }
+
+    pub(super) fn try_again(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        match self.phase {
+            Phase::Stopping(Stop { tries: 0, .. }) => self.close(site, out),
+            _ => {
+                let backoff = site.settings.controlled_shutdown_retry_backoff;
+                out.arm(BrokerTimer::ControlledShutdown, backoff);
+            }
+        }
+    }
+
+    fn close(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        self.replicas.checkpoint();
+        self.controller.shut_down(turn!(self, site, out));
+        for heard in self.zk.close(out) {
+            assert!(heard == Heard::Closed, "nothing else is awaited");
+            self.exit(site, out);
+        }
+    }
+
+    pub(super) fn session_closed(
+        &mut self,
+        _disk: &mut Disk,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        self.exit(site, out);
+    }
+
+    fn exit(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        let Phase::Stopping(stop) = self.phase else { return };
+        if stop.code == 0 {
+            out.tell(BrokerFact::ShutdownDone { broker: site.settings.broker_id });
+        }
+        out.exit(stop.code);
+    }
+}

@@ -1,0 +1,302 @@
+//! Being registered, running for controller, winning, losing and resigning.
+//!
+//! Not here: what a new controller does first (`failover`).
+//!
+//! *Invariant: a broker looks at `/controller` with a watch before it runs for it; it wins by one
+//! multi that also raises `/controller_epoch`.*
+// Source: KafkaController.elect, maybeResign; KafkaZkClient.registerControllerAndIncrementControllerEpoch (3.9)
+
+use super::{Context, Controller, failover};
+use crate::kafka::broker::Turn;
+use crate::kafka::id::{BrokerEpoch, BrokerId, ControllerEpoch};
+use crate::kafka::words::{BrokerFact, BrokerTimer};
+use crate::kafka::znodes::{self, BrokerZnode, ControllerZnode};
+use crate::kafka::zookeeper::{Replies, create, create_ephemeral, data, parts};
+use crate::zk::path::Path;
+use crate::zk::reply::{Error, OpResult};
+use crate::zk::request::Op;
+use crate::zk::stat::{Bytes, SessionId};
+
+/// What may be done.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// The first look at `/controller`.
+    Startup,
+    /// Takes the answer to that.
+    Started,
+    /// Registers the broker in a new session, then takes part again.
+    Register,
+    /// Takes the answer.
+    Registered,
+    /// Takes the znode that was in the way.
+    InTheWay,
+    /// The znode of an earlier session is removed.
+    Removed,
+    /// Resigns if another is controller, then runs.
+    Reelect,
+    /// Looks who is controller, and resigns if it is another.
+    MaybeResign,
+    /// Takes the answer.
+    Looked,
+    /// Runs if nobody is controller.
+    Run,
+    /// Takes who is controller.
+    RunSeen,
+    /// Takes the epoch.
+    RunEpoch,
+    /// Takes whether the epoch's znode could be made.
+    RunEpochMade,
+    /// Takes whether the race was won.
+    Claimed(ControllerEpoch, i32),
+    /// Takes what is there now that it seems lost.
+    Disputed(ControllerEpoch),
+}
+
+/// How this broker is registered.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Registration {
+    broker: BrokerId,
+    epoch: BrokerEpoch,
+    /// The session in which it was registered last.
+    session: SessionId,
+}
+
+/// What a try to register came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Registered {
+    /// It is registered.
+    Yes,
+    /// Something is in the way; this request tells what.
+    Ask(Op),
+    /// It cannot be: the id is taken.
+    Taken,
+}
+
+impl Registration {
+    /// A broker that is not registered yet.
+    pub fn new(broker: BrokerId) -> Registration {
+        Registration { broker, epoch: BrokerEpoch(-1), session: SessionId::NONE }
+    }
+
+    /// The czxid of the registration.
+    pub fn epoch(&self) -> BrokerEpoch {
+        self.epoch
+    }
+
+    fn path(&self) -> Path {
+        znodes::broker(self.broker)
+    }
+
+    /// The write that registers the broker.
+    // Source: KafkaZkClient.CheckedEphemeral.create
+    pub fn write(&self, turn: &Turn<'_, '_>) -> Op {
+        let settings = turn.settings;
+        let znode = BrokerZnode {
+            host: settings.host.clone(),
+            port: settings.port,
+            rack: settings.broker_rack.clone(),
+            timestamp: turn.out.now().as_ms(),
+        };
+        let data = znode.encode(settings.release);
+        let set = Op::SetData { path: self.path(), data, version: 0 };
+        Op::Multi([create_ephemeral(self.path(), Bytes::NULL), set].into())
+    }
+
+    /// Takes the answer to the write.
+    pub fn written(&mut self, replies: &Replies, turn: &mut Turn<'_, '_>) -> Registered {
+        match parts(&replies[0]) {
+            Ok(results) => {
+                let OpResult::Set(stat) = &results[1] else { return Registered::Taken };
+                self.epoch = BrokerEpoch(stat.czxid.0);
+                self.session = turn.zk.session();
+                let (broker, epoch) = (self.broker, self.epoch);
+                turn.out.tell(BrokerFact::BrokerRegistered { broker, epoch });
+                Registered::Yes
+            }
+            Err((_, Error::NodeExists)) => Registered::Ask(turn.zk.get_data(self.path())),
+            Err(_) => Registered::Taken,
+        }
+    }
+
+    /// Takes what was in the way: gone meanwhile, this process's own of an earlier session, or
+    /// another's.
+    // Source: CheckedEphemeral.getAfterNodeExists; KAFKA-7165
+    pub fn in_the_way(&self, replies: &Replies, turn: &Turn<'_, '_>) -> Registered {
+        match data(&replies[0]) {
+            None => Registered::Ask(self.write(turn)),
+            Some((_, stat)) if stat.ephemeral_owner == self.session => {
+                Registered::Ask(Op::Delete { path: self.path(), version: -1 })
+            }
+            Some((_, stat)) if stat.ephemeral_owner == turn.zk.session() => Registered::Yes,
+            Some(_) => Registered::Taken,
+        }
+    }
+}
+
+impl Controller {
+    pub(super) fn candidacy(&mut self, step: Step, replies: &Replies, turn: &mut Turn<'_, '_>) {
+        match step {
+            Step::Startup => {
+                turn.zk.watch_node(znodes::controller());
+                let look = turn.zk.exists(znodes::controller());
+                self.ask(vec![look], Step::Started, turn);
+            }
+            Step::Started => self.next(Step::Run),
+            Step::Register => self.ask(vec![self.registration.write(turn)], Step::Registered, turn),
+            Step::Registered => self.registered(replies, turn),
+            Step::InTheWay => self.in_the_way(replies, turn),
+            Step::Removed => self.next(Step::Register),
+            Step::Reelect => self.next_all([Step::MaybeResign.into(), Step::Run.into()]),
+            Step::MaybeResign => {
+                turn.zk.watch_node(znodes::controller());
+                let look = turn.zk.exists(znodes::controller());
+                let read = turn.zk.get_data(znodes::controller());
+                self.ask(vec![look, read], Step::Looked, turn);
+            }
+            Step::Looked => self.looked(replies, turn),
+            Step::Run => {
+                self.ask(vec![turn.zk.get_data(znodes::controller())], Step::RunSeen, turn);
+            }
+            Step::RunSeen => self.run_seen(replies, turn),
+            Step::RunEpoch => self.run_epoch(replies, turn),
+            Step::RunEpochMade => self.run_epoch_made(replies, turn),
+            Step::Claimed(epoch, version) => self.claimed(epoch, version, replies, turn),
+            Step::Disputed(epoch) => self.disputed(epoch, replies, turn),
+        }
+    }
+
+    fn registered(&mut self, replies: &Replies, turn: &mut Turn<'_, '_>) {
+        match self.registration.written(replies, turn) {
+            Registered::Yes => self.next(Step::Reelect),
+            Registered::Ask(op) => self.ask(vec![op], Step::InTheWay, turn),
+            Registered::Taken => self.warn("NodeExists", turn),
+        }
+    }
+
+    fn in_the_way(&mut self, replies: &Replies, turn: &mut Turn<'_, '_>) {
+        match self.registration.in_the_way(replies, turn) {
+            Registered::Yes => self.next(Step::Reelect),
+            Registered::Ask(op @ Op::Delete { .. }) => self.ask(vec![op], Step::Removed, turn),
+            Registered::Ask(op) => self.ask(vec![op], Step::Registered, turn),
+            Registered::Taken => self.warn("NodeExists", turn),
+        }
+    }
+
+    fn looked(&mut self, replies: &Replies, turn: &mut Turn<'_, '_>) {
+        let was_active = self.is_active();
+        self.active = controller_in(&replies[1]);
+        if was_active && !self.is_active() {
+            self.resign(turn);
+        }
+    }
+
+    fn run_seen(&mut self, replies: &Replies, turn: &mut Turn<'_, '_>) {
+        self.active = controller_in(&replies[0]);
+        if self.active == BrokerId::NONE {
+            let read = turn.zk.get_data(znodes::controller_epoch());
+            self.ask(vec![read], Step::RunEpoch, turn);
+        }
+    }
+
+    fn run_epoch(&mut self, replies: &Replies, turn: &mut Turn<'_, '_>) {
+        match data(&replies[0]) {
+            Some((epoch, stat)) => {
+                let epoch = znodes::decode_controller_epoch(epoch).unwrap_or(ControllerEpoch(0));
+                self.claim(epoch, stat.version, turn);
+            }
+            None => {
+                let first = znodes::encode_controller_epoch(ControllerEpoch(0));
+                let make = create(znodes::controller_epoch(), first);
+                self.ask(vec![make], Step::RunEpochMade, turn);
+            }
+        }
+    }
+
+    fn run_epoch_made(&mut self, replies: &Replies, turn: &mut Turn<'_, '_>) {
+        match replies[0] {
+            Ok(_) => self.claim(ControllerEpoch(0), 0, turn),
+            Err(_) => {
+                let read = turn.zk.get_data(znodes::controller_epoch());
+                self.ask(vec![read], Step::RunEpoch, turn);
+            }
+        }
+    }
+
+    fn claim(&mut self, epoch: ControllerEpoch, version: i32, turn: &mut Turn<'_, '_>) {
+        let epoch = ControllerEpoch(epoch.0 + 1);
+        let znode = ControllerZnode { broker: self.me, timestamp: turn.out.now().as_ms() };
+        let create = create_ephemeral(znodes::controller(), znode.encode(turn.settings.release));
+        let data = znodes::encode_controller_epoch(epoch);
+        let raise = Op::SetData { path: znodes::controller_epoch(), data, version };
+        self.ask(vec![Op::Multi([create, raise].into())], Step::Claimed(epoch, version), turn);
+    }
+
+    fn claimed(
+        &mut self,
+        epoch: ControllerEpoch,
+        version: i32,
+        replies: &Replies,
+        turn: &mut Turn<'_, '_>,
+    ) {
+        if parts(&replies[0]).is_ok() {
+            return self.win(epoch, version + 1, turn);
+        }
+        let controller = turn.zk.get_data(znodes::controller());
+        let read = turn.zk.get_data(znodes::controller_epoch());
+        self.ask(vec![controller, read], Step::Disputed(epoch), turn);
+    }
+
+    /// The answer to a claim may have been lost with the connection; then the znodes are ours.
+    fn disputed(&mut self, epoch: ControllerEpoch, replies: &Replies, turn: &mut Turn<'_, '_>) {
+        let written = data(&replies[1]);
+        let found = written.and_then(|(data, _)| znodes::decode_controller_epoch(data));
+        match written {
+            Some((_, stat)) if controller_in(&replies[0]) == self.me && found == Some(epoch) => {
+                self.win(epoch, stat.version, turn);
+            }
+            _ => self.next(Step::MaybeResign),
+        }
+    }
+
+    fn win(&mut self, epoch: ControllerEpoch, version: i32, turn: &mut Turn<'_, '_>) {
+        self.epoch = epoch;
+        self.epoch_version = version;
+        self.active = self.me;
+        turn.out.tell(BrokerFact::ControllerElected { broker: self.me, epoch });
+        self.next(failover::Step::Features);
+    }
+
+    pub(super) fn expired(&mut self, turn: &mut Turn<'_, '_>) {
+        let was_active = self.is_active();
+        self.active = BrokerId::NONE;
+        if was_active {
+            self.resign(turn);
+        }
+    }
+
+    /// Gives up everything that only a controller has.
+    // Source: KafkaController.onControllerResignation
+    pub(super) fn resign(&mut self, turn: &mut Turn<'_, '_>) {
+        for path in [znodes::reassign_partitions(), znodes::preferred_replica_election()] {
+            turn.zk.unwatch_node(&path);
+        }
+        for path in failover::watched_children() {
+            turn.zk.unwatch_children(&path);
+        }
+        let brokers: Vec<BrokerId> = self.context.registered();
+        brokers.into_iter().for_each(|id| turn.zk.unwatch_node(&znodes::broker(id)));
+        for (topic, _) in self.context.topics.iter() {
+            turn.zk.unwatch_node(&znodes::topic(topic));
+        }
+        turn.out.disarm(BrokerTimer::LeaderBalance);
+        self.channels.close(turn);
+        self.context = Context::default();
+        turn.out.tell(BrokerFact::ControllerResigned { broker: self.me, epoch: self.epoch });
+    }
+}
+
+/// Who is controller, by the answer to a getData.
+fn controller_in(reply: &crate::kafka::zookeeper::Reply) -> BrokerId {
+    let znode = data(reply).and_then(|(data, _)| ControllerZnode::decode(data));
+    znode.map_or(BrokerId::NONE, |znode| znode.broker)
+}

@@ -1,0 +1,510 @@
+//! The controller: the part of a broker that, on one of them, decides who leads which partition.
+//!
+//! Each event of its queue becomes a pile of [`Step`]s. A step either does something at once, or
+//! asks ZooKeeper and names the step that takes the answers; so one event is worked off after the
+//! other, as by one thread that waits for every answer.
+//!
+//! ```text
+//!   queue: BrokerChange, TopicChange …      stack of the present event:   Elect ◀─ top
+//!            │ when the stack is empty                                    SendBatch
+//!            ▼                                                            ReplicasTo(Offline)
+//!          begin ── pushes steps ──▶ perform ── asks ZooKeeper ──▶ answered ──▶ perform …
+//! ```
+//!
+//! Not here: how brokers obey (`replicas`), and who wins an election (`election`).
+//!
+//! *Invariant: every write of a controller is fenced by `/controller_epoch`; one that is refused for
+//! that ends what is being done.*
+// Source: kafka.controller.KafkaController, ControllerEventManager (3.9)
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use super::broker::Turn;
+use super::control::{
+    AllocateProducerIdsRequest, AlterPartitionRequest, ControlledShutdownRequest,
+};
+use super::election::LeaderAndIsr;
+use super::id::{BrokerEpoch, BrokerId, ControllerEpoch, TopicName, TopicPartition};
+use super::message::{Request, Response};
+use super::wire::Caller;
+use super::words::{BrokerFact, BrokerTimer, Text};
+use super::znodes;
+use super::zookeeper::{Asker, Replies, Reply, parts};
+use super::{Error, admin};
+use crate::zk::reply::{EventKind, OpResult, WatchEvent};
+use crate::zk::request::Op;
+
+mod balance;
+mod batch;
+mod brokers;
+mod candidacy;
+mod channels;
+mod context;
+mod deletion;
+mod failover;
+mod isr;
+mod partitions;
+mod reassignment;
+mod replicas;
+mod shutdown;
+mod topics;
+
+pub use candidacy::{Registered, Registration};
+pub use context::{
+    Context, KnownPartition, Leadership, LiveBroker, PartitionPhase, Replica, ReplicaPhase,
+};
+pub use partitions::Cause;
+
+use batch::Batch;
+use channels::Channels;
+
+/// Something for the controller to do.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ControllerEvent {
+    /// The broker is registered: take part in elections.
+    Startup,
+    /// `/controller` has changed.
+    ControllerChange,
+    /// `/controller` is gone.
+    Reelect,
+    /// There is a new session: register the broker, then take part again.
+    RegisterBrokerAndReelect,
+    /// The session has expired: resign.
+    Expire,
+    /// Brokers have come or gone.
+    BrokerChange,
+    /// A broker's registration has changed.
+    BrokerModifications(BrokerId),
+    /// Topics have come or gone.
+    TopicChange,
+    /// A topic's partitions have changed.
+    PartitionModifications(TopicName),
+    /// Topics are to be deleted.
+    TopicDeletion,
+    /// A broker has answered an order to delete replicas.
+    ReplicasDeleted(BrokerId, Arc<[(TopicPartition, Option<Error>)]>),
+    /// Leaders have changed ISRs (to 2.6).
+    IsrChangeNotification,
+    /// Disks have failed.
+    LogDirEventNotification,
+    /// Somebody wants replicas moved through ZooKeeper.
+    ZkPartitionReassignment,
+    /// The ISR of a partition that moves has changed.
+    ReassignmentIsrChange(TopicPartition),
+    /// Somebody wants preferred leaders through ZooKeeper.
+    ZkReplicaElection,
+    /// It is time to compare leaders with preferred ones.
+    LeaderBalance,
+    /// A topic may now have unclean leaders.
+    UncleanLeadersAllowed(TopicName),
+    /// A broker asks for something.
+    Asked(Caller, Ask),
+}
+
+/// What brokers and tools ask of the controller.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Ask {
+    ControlledShutdown(ControlledShutdownRequest),
+    AlterPartition(AlterPartitionRequest),
+    AllocateProducerIds(AllocateProducerIdsRequest),
+    ElectLeaders(admin::ElectLeadersRequest),
+    AlterReassignments(admin::AlterPartitionReassignmentsRequest),
+    ListReassignments(admin::ListPartitionReassignmentsRequest),
+}
+
+/// One thing to be done for the present event.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Step {
+    Candidacy(candidacy::Step),
+    Failover(failover::Step),
+    Brokers(brokers::Step),
+    Topics(topics::Step),
+    Deletion(deletion::Step),
+    Partitions(partitions::Step),
+    Replicas(replicas::Step),
+    Isr(isr::Step),
+    Shutdown(shutdown::Step),
+    Balance(balance::Step),
+    Reassignment(reassignment::Step),
+    /// Sends what was gathered.
+    SendBatch,
+    /// Waits for answers that nobody needs.
+    Ignore,
+}
+
+/// How far the present event is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Work {
+    /// What is to be done, the next on top.
+    stack: Vec<Step>,
+    /// Who takes the answers that ZooKeeper owes.
+    asked: Option<Step>,
+    /// What brokers will be told.
+    batch: Batch,
+    /// What the last elections came to.
+    elections: BTreeMap<TopicPartition, Result<(), Error>>,
+}
+
+/// The controller of one broker, active or not.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Controller {
+    me: BrokerId,
+    /// As far as this broker knows; `BrokerId::NONE` for nobody.
+    active: BrokerId,
+    epoch: ControllerEpoch,
+    /// The data version of `/controller_epoch` that goes with `epoch`.
+    epoch_version: i32,
+    context: Context,
+    channels: Channels,
+    queue: VecDeque<ControllerEvent>,
+    work: Work,
+    registration: Registration,
+}
+
+/// What a fenced write came to.
+enum Fenced {
+    /// It is done.
+    Done(OpResult),
+    /// It was refused for a reason of its own.
+    Refused(crate::zk::reply::Error),
+    /// Somebody else is controller.
+    Moved,
+}
+
+impl Controller {
+    /// A controller that does nothing yet.
+    pub fn new(me: BrokerId, registration: Registration) -> Controller {
+        Controller {
+            me,
+            active: BrokerId::NONE,
+            epoch: ControllerEpoch(0),
+            epoch_version: 0,
+            context: Context::default(),
+            channels: Channels::default(),
+            queue: VecDeque::new(),
+            work: Work::default(),
+            registration,
+        }
+    }
+
+    /// Whether this broker believes to be the controller.
+    pub fn is_active(&self) -> bool {
+        self.active == self.me
+    }
+
+    /// Who this broker believes to be the controller.
+    pub fn active(&self) -> BrokerId {
+        self.active
+    }
+
+    /// The epoch in which it was controller last.
+    pub fn epoch(&self) -> ControllerEpoch {
+        self.epoch
+    }
+
+    /// What it knows of the cluster; empty unless it is active.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// The epoch of this broker's registration.
+    pub fn broker_epoch(&self) -> BrokerEpoch {
+        self.registration.epoch()
+    }
+
+    /// How this broker is registered.
+    pub fn registration(&self) -> &Registration {
+        &self.registration
+    }
+
+    /// How this broker is registered, to be changed by its start.
+    pub fn registration_mut(&mut self) -> &mut Registration {
+        &mut self.registration
+    }
+
+    /// How many events wait.
+    pub fn waiting(&self) -> u32 {
+        u32::try_from(self.queue.len()).expect("a queue is short")
+    }
+
+    /// Takes an event.
+    pub fn put(&mut self, event: ControllerEvent, turn: &mut Turn<'_, '_>) {
+        self.queue.push_back(event);
+        self.go(turn);
+    }
+
+    /// The session has expired: whatever was being done is void, and so is what waited.
+    // Source: ControllerEventManager.clearAndPut(Expire)
+    pub fn expire(&mut self, turn: &mut Turn<'_, '_>) {
+        self.queue.clear();
+        self.work = Work::default();
+        self.put(ControllerEvent::Expire, turn);
+    }
+
+    /// Takes the answers to what it asked of ZooKeeper.
+    pub fn answered(&mut self, replies: Replies, turn: &mut Turn<'_, '_>) {
+        let step = self.work.asked.take().expect("it has asked");
+        self.perform(step, replies, turn);
+        self.go(turn);
+    }
+
+    /// Takes what a watch tells, if it concerns the controller.
+    pub fn watched(&mut self, event: &WatchEvent, turn: &mut Turn<'_, '_>) {
+        if let Some(event) = event_of(event) {
+            self.put(event, turn);
+        }
+    }
+
+    /// Takes a broker's answer to an order.
+    pub fn obeyed(&mut self, broker: BrokerId, response: &Response, turn: &mut Turn<'_, '_>) {
+        let Some(order) = self.channels.answered(broker, turn) else { return };
+        let (Request::StopReplica(_), Response::StopReplica(response)) = (order, response) else {
+            return;
+        };
+        let errors = &response.partition_errors;
+        let deleted = errors.iter().filter(|(tp, _)| self.context.to_delete.contains(&tp.topic));
+        let deleted: Arc<[_]> = deleted.cloned().collect();
+        if !deleted.is_empty() {
+            self.put(ControllerEvent::ReplicasDeleted(broker, deleted), turn);
+        }
+    }
+
+    /// The connection to a broker has broken while an order was on its way.
+    pub fn order_lost(&mut self, broker: BrokerId, turn: &mut Turn<'_, '_>) {
+        self.channels.lost(broker, turn);
+    }
+
+    /// Sends an order again.
+    pub fn order_again(&mut self, broker: BrokerId, turn: &mut Turn<'_, '_>) {
+        self.channels.again(broker, turn);
+    }
+
+    /// The broker stops: gives up everything.
+    pub fn shut_down(&mut self, turn: &mut Turn<'_, '_>) {
+        self.queue.clear();
+        self.work = Work::default();
+        self.expired(turn);
+    }
+
+    fn go(&mut self, turn: &mut Turn<'_, '_>) {
+        while self.work.asked.is_none() {
+            if let Some(step) = self.work.stack.pop() {
+                self.perform(step, Vec::new(), turn);
+            } else if let Some(event) = self.queue.pop_front() {
+                self.begin(event, turn);
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn begin(&mut self, event: ControllerEvent, turn: &mut Turn<'_, '_>) {
+        match event {
+            ControllerEvent::Startup => self.next(candidacy::Step::Startup),
+            ControllerEvent::ControllerChange => self.next(candidacy::Step::MaybeResign),
+            ControllerEvent::Reelect => self.next(candidacy::Step::Reelect),
+            ControllerEvent::RegisterBrokerAndReelect => self.next(candidacy::Step::Register),
+            ControllerEvent::Expire => self.expired(turn),
+            ControllerEvent::Asked(caller, ask) => self.asked(caller, ask, turn),
+            _ if !self.is_active() => {}
+            ControllerEvent::BrokerChange => self.next(brokers::Step::Read),
+            ControllerEvent::BrokerModifications(id) => self.next(brokers::Step::Modified(id)),
+            ControllerEvent::TopicChange => self.next(topics::Step::Read),
+            ControllerEvent::PartitionModifications(topic) => {
+                self.next(topics::Step::ReadTopic(topic));
+            }
+            ControllerEvent::TopicDeletion => self.next(deletion::Step::Read),
+            ControllerEvent::ReplicasDeleted(broker, outcome) => {
+                self.replicas_deleted(broker, &outcome);
+            }
+            ControllerEvent::IsrChangeNotification => self.next(isr::Step::ReadNotes),
+            ControllerEvent::LogDirEventNotification => {}
+            ControllerEvent::ZkPartitionReassignment => self.next(reassignment::Step::Look),
+            ControllerEvent::ReassignmentIsrChange(tp) => {
+                self.next(reassignment::Step::IsrChanged(tp));
+            }
+            ControllerEvent::ZkReplicaElection => self.next(balance::Step::Look),
+            ControllerEvent::LeaderBalance => self.balance(turn),
+            ControllerEvent::UncleanLeadersAllowed(topic) => self.unclean_leaders_allowed(&topic),
+        }
+    }
+
+    fn asked(&mut self, caller: Caller, ask: Ask, turn: &mut Turn<'_, '_>) {
+        match ask {
+            Ask::ControlledShutdown(request) => self.controlled_shutdown(caller, request, turn),
+            Ask::AlterPartition(request) => self.alter_partition(caller, request, turn),
+            Ask::AllocateProducerIds(request) => self.allocate(caller, request, turn),
+            Ask::ElectLeaders(request) => self.elect_leaders(caller, request, turn),
+            Ask::AlterReassignments(request) => self.alter_reassignments(caller, request, turn),
+            Ask::ListReassignments(request) => self.list_reassignments(caller, &request, turn),
+        }
+    }
+
+    fn perform(&mut self, step: Step, replies: Replies, turn: &mut Turn<'_, '_>) {
+        match step {
+            Step::Candidacy(step) => self.candidacy(step, &replies, turn),
+            Step::Failover(step) => self.failover(step, &replies, turn),
+            Step::Brokers(step) => self.brokers(step, &replies, turn),
+            Step::Topics(step) => self.topics(step, &replies, turn),
+            Step::Deletion(step) => self.deletion(step, &replies, turn),
+            Step::Partitions(step) => self.partitions(step, &replies, turn),
+            Step::Replicas(step) => self.replicas(step, &replies, turn),
+            Step::Isr(step) => self.isr(step, &replies, turn),
+            Step::Shutdown(step) => self.shutdown(step, turn),
+            Step::Balance(step) => self.balancing(step, &replies, turn),
+            Step::Reassignment(step) => self.reassignment(step, &replies, turn),
+            Step::SendBatch => self.send_batch(turn),
+            Step::Ignore => {}
+        }
+    }
+
+    /// Puts a step on top of the stack.
+    fn next(&mut self, step: impl Into<Step>) {
+        self.work.stack.push(step.into());
+    }
+
+    /// Puts steps on the stack, the first of them on top.
+    fn next_all(&mut self, steps: impl IntoIterator<Item = Step>) {
+        let below = self.work.stack.len();
+        self.work.stack.extend(steps);
+        self.work.stack[below..].reverse();
+    }
+
+    /// Asks ZooKeeper; `then` takes the answers.
+    fn ask(&mut self, ops: Vec<Op>, then: impl Into<Step>, turn: &mut Turn<'_, '_>) {
+        if turn.zk.ask(Asker::Controller, ops, turn.out) {
+            self.work.asked = Some(then.into());
+        } else {
+            self.next(then);
+        }
+    }
+
+    /// A write that is done only if no other controller has come.
+    fn fenced(&self, op: Op) -> Op {
+        let check = Op::Check { path: znodes::controller_epoch(), version: self.epoch_version };
+        Op::Multi(Arc::from([check, op]))
+    }
+
+    /// What a fenced write came to.
+    // Source: KafkaZkClient.maybeThrowControllerMoveException
+    fn judge(reply: &Reply) -> Fenced {
+        match parts(reply) {
+            Ok(results) => Fenced::Done(results[1].clone()),
+            Err((0, _)) => Fenced::Moved,
+            Err((_, error)) => Fenced::Refused(error),
+        }
+    }
+
+    /// Whether a fenced write was refused because somebody else is controller; then what is being
+    /// done is ended.
+    fn moved(&mut self, replies: &Replies, turn: &mut Turn<'_, '_>) -> bool {
+        let moved = replies.iter().any(|reply| matches!(Self::judge(reply), Fenced::Moved));
+        if moved {
+            turn.out.tell(BrokerFact::ControllerFenced { broker: self.me, epoch: self.epoch });
+            self.work = Work::default();
+            self.next(candidacy::Step::MaybeResign);
+        }
+        moved
+    }
+
+    fn send_batch(&mut self, turn: &mut Turn<'_, '_>) {
+        let batch = std::mem::take(&mut self.work.batch);
+        batch.send((self.me, self.epoch), &self.context, &mut self.channels, turn);
+    }
+
+    /// Tells brokers of partitions, in a batch of its own.
+    fn update_metadata(
+        &mut self,
+        brokers: &[BrokerId],
+        tps: &[TopicPartition],
+        turn: &mut Turn<'_, '_>,
+    ) {
+        let mut batch = Batch::default();
+        batch.tell(brokers, tps, &self.context);
+        batch.send((self.me, self.epoch), &self.context, &mut self.channels, turn);
+    }
+
+    /// A broker's own words on the ISR of a partition that is to be written.
+    fn state_data(&self, leadership: &LeaderAndIsr) -> crate::zk::stat::Bytes {
+        let leadership = leadership.clone();
+        znodes::StateZnode { leadership, controller_epoch: self.epoch }.encode()
+    }
+
+    fn warn(&self, error: &str, turn: &mut Turn<'_, '_>) {
+        let (order, from) = ("controller", self.me);
+        turn.out.tell(BrokerFact::OrderRefused { order, from, error: Text::from(error) });
+    }
+
+    /// Starts the timer of the leaders' balance.
+    fn arm_balance(&self, after: crate::sim::Span, turn: &mut Turn<'_, '_>) {
+        if turn.settings.auto_leader_rebalance_enable {
+            turn.out.arm(BrokerTimer::LeaderBalance, after);
+        }
+    }
+}
+
+/// What the controller has to do when a watch fires.
+// Source: the handlers at the end of KafkaController
+fn event_of(event: &WatchEvent) -> Option<ControllerEvent> {
+    let (path, kind) = (event.path.as_str(), event.kind);
+    let children = kind == EventKind::NodeChildrenChanged;
+    let changed = kind == EventKind::NodeDataChanged;
+    let is = |other: crate::zk::path::Path| *path == *other.as_str();
+    let created = kind == EventKind::NodeCreated;
+    let in_parent = |parent: crate::zk::path::Path| event.path.parent() == Some(parent);
+    Some(match () {
+        () if is(znodes::controller()) && kind == EventKind::NodeDeleted => {
+            ControllerEvent::Reelect
+        }
+        () if is(znodes::controller()) => ControllerEvent::ControllerChange,
+        () if is(znodes::broker_ids()) && children => ControllerEvent::BrokerChange,
+        () if is(znodes::topics()) && children => ControllerEvent::TopicChange,
+        () if is(znodes::delete_topics()) && children => ControllerEvent::TopicDeletion,
+        () if is(znodes::isr_change_notification()) && children => {
+            ControllerEvent::IsrChangeNotification
+        }
+        () if is(znodes::log_dir_event_notification()) && children => {
+            ControllerEvent::LogDirEventNotification
+        }
+        () if is(znodes::reassign_partitions()) && created => {
+            ControllerEvent::ZkPartitionReassignment
+        }
+        () if is(znodes::preferred_replica_election()) && created => {
+            ControllerEvent::ZkReplicaElection
+        }
+        () if in_parent(znodes::broker_ids()) && changed => {
+            ControllerEvent::BrokerModifications(BrokerId(event.path.name().parse().ok()?))
+        }
+        () if in_parent(znodes::topics()) && changed => {
+            ControllerEvent::PartitionModifications(event.path.name().into())
+        }
+        () => return None,
+    })
+}
+
+/// Steps of one file, as steps of all.
+macro_rules! steps {
+    ($($variant:ident($file:ident);)*) => {$(
+        impl From<$file::Step> for Step {
+            fn from(step: $file::Step) -> Step {
+                Step::$variant(step)
+            }
+        }
+    )*};
+}
+
+steps! {
+    Candidacy(candidacy);
+    Failover(failover);
+    Brokers(brokers);
+    Topics(topics);
+    Deletion(deletion);
+    Partitions(partitions);
+    Replicas(replicas);
+    Isr(isr);
+    Shutdown(shutdown);
+    Balance(balance);
+    Reassignment(reassignment);
+}

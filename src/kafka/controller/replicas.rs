@@ -1,0 +1,261 @@
+//! The replicas' states, and the removal of offline replicas from the ISR.
+//!
+//! *Invariant: a replica goes Offline only when it is out of the ISR, or is the last one in it.*
+// Source: kafka.controller.ZkReplicaStateMachine (3.9)
+
+use std::collections::BTreeMap;
+
+use super::batch::{Batch, Novelty};
+use super::context::{Leadership, Replica, ReplicaPhase};
+use super::failover::leadership_in;
+use super::{Controller, Fenced, Step as Any};
+use crate::kafka::broker::Turn;
+use crate::kafka::control::Stopping;
+use crate::kafka::election::LeaderAndIsr;
+use crate::kafka::id::{BrokerId, LeaderEpoch, TopicPartition};
+use crate::kafka::words::{BrokerFact, Brokers};
+use crate::kafka::znodes;
+use crate::kafka::zookeeper::Replies;
+use crate::zk::reply::{Error as ZkError, OpResult};
+
+/// What may be done.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// Brings replicas into a state.
+    To(Vec<Replica>, ReplicaPhase),
+    /// Brings those of one broker there.
+    OfBroker(BrokerId, Vec<TopicPartition>, ReplicaPhase),
+    /// Reads the states, to take a broker out of the ISRs.
+    ReadIsrs(BrokerId, Vec<TopicPartition>),
+    /// Takes them.
+    IsrsRead(BrokerId, Vec<TopicPartition>),
+    /// Takes the outcome.
+    Removed(BrokerId, Vec<(TopicPartition, LeaderAndIsr)>),
+}
+
+impl Controller {
+    pub(super) fn replicas(&mut self, step: Step, replies: &Replies, turn: &mut Turn<'_, '_>) {
+        match step {
+            Step::To(replicas, phase) => self.bring_replicas(replicas, phase),
+            Step::OfBroker(broker, tps, phase) => self.bring_of_broker(broker, tps, phase),
+            Step::ReadIsrs(broker, tps) => {
+                let reads = tps.iter().map(|tp| turn.zk.get_data(znodes::state(tp))).collect();
+                self.ask(reads, Step::IsrsRead(broker, tps), turn);
+            }
+            Step::IsrsRead(broker, tps) => self.isrs_read(broker, &tps, replies, turn),
+            Step::Removed(broker, decided) => self.removed(broker, decided, replies, turn),
+        }
+    }
+
+    fn bring_replicas(&mut self, replicas: Vec<Replica>, phase: ReplicaPhase) {
+        if replicas.is_empty() {
+            return;
+        }
+        self.work.batch = Batch::default();
+        let mut by_broker: BTreeMap<BrokerId, Vec<TopicPartition>> = BTreeMap::new();
+        for (tp, broker) in replicas {
+            by_broker.entry(broker).or_default().push(tp);
+        }
+        self.next(Any::SendBatch);
+        let steps = by_broker.into_iter();
+        let steps: Vec<Any> =
+            steps.map(|(broker, tps)| Step::OfBroker(broker, tps, phase).into()).collect();
+        self.next_all(steps);
+    }
+
+    fn bring_of_broker(&mut self, broker: BrokerId, tps: Vec<TopicPartition>, phase: ReplicaPhase) {
+        let may = |tp: &TopicPartition| {
+            phase.may_follow(self.context.replica_phase(&(tp.clone(), broker)))
+        };
+        let tps: Vec<TopicPartition> = tps.into_iter().filter(may).collect();
+        match phase {
+            ReplicaPhase::New => self.replicas_new(broker, &tps),
+            ReplicaPhase::Online => self.replicas_online(broker, &tps),
+            ReplicaPhase::Offline => self.replicas_offline(broker, tps),
+            ReplicaPhase::NonExistent => self.replicas_gone(broker, &tps),
+            ReplicaPhase::DeletionStarted => {
+                for tp in &tps {
+                    self.work.batch.stop(broker, tp, Stopping::DeleteLog, &self.context);
+                }
+                self.enter_replicas(broker, &tps, phase);
+            }
+            ReplicaPhase::DeletionSuccessful | ReplicaPhase::DeletionIneligible => {
+                self.enter_replicas(broker, &tps, phase);
+            }
+        }
+    }
+
+    fn enter_replicas(&mut self, broker: BrokerId, tps: &[TopicPartition], phase: ReplicaPhase) {
+        for tp in tps {
+            self.context.replicas.insert_mut((tp.clone(), broker), phase);
+        }
+    }
+
+    fn replicas_new(&mut self, broker: BrokerId, tps: &[TopicPartition]) {
+        for tp in tps {
+            let leader = self.context.leadership(tp).map(|leadership| leadership.state.leader);
+            if leader == Some(broker) {
+                continue;
+            }
+            if leader.is_some() {
+                self.work.batch.order(&[broker], tp, Novelty::New, &self.context);
+            }
+            self.enter_replicas(broker, std::slice::from_ref(tp), ReplicaPhase::New);
+        }
+    }
+
+    fn replicas_online(&mut self, broker: BrokerId, tps: &[TopicPartition]) {
+        for tp in tps {
+            let before = self.context.replica_phase(&(tp.clone(), broker));
+            if before != ReplicaPhase::New && self.context.leadership(tp).is_some() {
+                self.work.batch.order(&[broker], tp, Novelty::Known, &self.context);
+            }
+        }
+        self.enter_replicas(broker, tps, ReplicaPhase::Online);
+    }
+
+    fn replicas_offline(&mut self, broker: BrokerId, tps: Vec<TopicPartition>) {
+        for tp in &tps {
+            self.work.batch.stop(broker, tp, Stopping::KeepLog, &self.context);
+        }
+        let (led, rest): (Vec<_>, Vec<_>) =
+            tps.into_iter().partition(|tp| self.context.leadership(tp).is_some());
+        let registered = self.context.registered();
+        self.work.batch.tell(&registered, &rest, &self.context);
+        self.enter_replicas(broker, &rest, ReplicaPhase::Offline);
+        if !led.is_empty() {
+            self.next(Step::ReadIsrs(broker, led));
+        }
+    }
+
+    fn replicas_gone(&mut self, broker: BrokerId, tps: &[TopicPartition]) {
+        for tp in tps {
+            let mut assignment = (*self.context.assignment(tp)).clone();
+            for list in [&mut assignment.replicas, &mut assignment.adding, &mut assignment.removing]
+            {
+                list.retain(|&id| id != broker);
+            }
+            self.context.assign(tp, assignment);
+            self.context.replicas.remove_mut(&(tp.clone(), broker));
+        }
+    }
+
+    // Source: ZkReplicaStateMachine.doRemoveReplicasFromIsr
+    fn isrs_read(
+        &mut self,
+        broker: BrokerId,
+        tps: &[TopicPartition],
+        replies: &Replies,
+        turn: &mut Turn<'_, '_>,
+    ) {
+        let mut decided = Vec::new();
+        let mut writes = Vec::new();
+        for (tp, reply) in tps.iter().zip(replies) {
+            let Some(found) = leadership_in(reply) else { continue };
+            if !found.state.isr.contains(&broker) {
+                self.replica_is_offline(broker, tp, found);
+                continue;
+            }
+            let state = without(broker, &found.state);
+            writes.push(self.write_state(tp, &state, found.partition_epoch));
+            decided.push((tp.clone(), state));
+        }
+        self.ask(writes, Step::Removed(broker, decided), turn);
+    }
+
+    fn removed(
+        &mut self,
+        broker: BrokerId,
+        decided: Vec<(TopicPartition, LeaderAndIsr)>,
+        replies: &Replies,
+        turn: &mut Turn<'_, '_>,
+    ) {
+        if self.moved(replies, turn) {
+            return;
+        }
+        let mut again = Vec::new();
+        for ((tp, state), reply) in decided.into_iter().zip(replies) {
+            match Self::judge(reply) {
+                Fenced::Done(OpResult::Set(stat)) => {
+                    tell_removal(broker, &tp, &state, turn);
+                    let controller_epoch = self.epoch;
+                    let partition_epoch = stat.version;
+                    let leadership = Leadership { state, controller_epoch, partition_epoch };
+                    self.replica_is_offline(broker, &tp, leadership);
+                }
+                Fenced::Refused(ZkError::BadVersion) => again.push(tp),
+                _ => {}
+            }
+        }
+        if !again.is_empty() {
+            self.next(Step::ReadIsrs(broker, again));
+        }
+    }
+
+    fn replica_is_offline(&mut self, broker: BrokerId, tp: &TopicPartition, found: Leadership) {
+        let leadership = Leadership { controller_epoch: self.epoch, ..found };
+        self.context.lead(tp, leadership);
+        if !self.context.to_delete.contains(&tp.topic) {
+            let mut others = self.context.assignment(tp).replicas.clone();
+            others.retain(|&id| id != broker);
+            self.work.batch.order(&others, tp, Novelty::Known, &self.context);
+        }
+        self.enter_replicas(broker, std::slice::from_ref(tp), ReplicaPhase::Offline);
+    }
+}
+
+/// A leadership without that broker: it leads no more, and is out of the ISR unless it is the last.
+fn without(broker: BrokerId, state: &LeaderAndIsr) -> LeaderAndIsr {
+    let leader = if state.leader == broker { BrokerId::NONE } else { state.leader };
+    let mut isr = state.isr.clone();
+    if isr.len() > 1 {
+        isr.retain(|&id| id != broker);
+    }
+    let leader_epoch = LeaderEpoch(state.leader_epoch.0 + 1);
+    LeaderAndIsr { leader, leader_epoch, isr, recovery: state.recovery }
+}
+
+fn tell_removal(
+    broker: BrokerId,
+    tp: &TopicPartition,
+    state: &LeaderAndIsr,
+    turn: &mut Turn<'_, '_>,
+) {
+    let isr = Brokers::from(state.isr.as_slice());
+    turn.out.tell(BrokerFact::ReplicaRemoved {
+        partition: tp.clone(),
+        replica: broker,
+        leader: state.leader,
+        epoch: state.leader_epoch,
+        isr: isr.clone(),
+    });
+    if state.leader == BrokerId::NONE {
+        turn.out.tell(BrokerFact::PartitionOffline { partition: tp.clone(), isr });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kafka::election::LeaderRecovery;
+
+    #[test]
+    fn the_last_in_the_isr_stays_there() {
+        let ids = |numbers: &[i32]| numbers.iter().copied().map(BrokerId).collect::<Vec<_>>();
+        let state = |leader, isr: &[i32]| LeaderAndIsr {
+            leader: BrokerId(leader),
+            leader_epoch: LeaderEpoch(3),
+            isr: ids(isr),
+            recovery: LeaderRecovery::Recovered,
+        };
+        let table = [
+            ((2, &[2, 1][..]), (2, &[2][..])),
+            ((1, &[1, 2]), (-1, &[2])),
+            ((1, &[1]), (-1, &[1])),
+        ];
+        for ((leader, isr), (then, left)) in table {
+            let left = LeaderAndIsr { leader_epoch: LeaderEpoch(4), ..state(then, left) };
+            assert_eq!(without(BrokerId(1), &state(leader, isr)), left);
+        }
+    }
+}

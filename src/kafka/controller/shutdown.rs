@@ -1,0 +1,100 @@
+//! A broker that asks to stop: its leaderships go to others, and it leaves the ISRs.
+//!
+//! *Invariant: a broker that has asked is led by nobody to lead again until it comes back.*
+// Source: KafkaController.doControlledShutdown (3.9)
+
+use super::batch::Batch;
+use super::context::ReplicaPhase;
+use super::{Cause, Controller, partitions, replicas};
+use crate::kafka::Error;
+use crate::kafka::broker::Turn;
+use crate::kafka::control::{ControlledShutdownRequest, ControlledShutdownResponse, Stopping};
+use crate::kafka::id::{BrokerId, TopicPartition};
+use crate::kafka::wire::Caller;
+
+/// What may be done.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// Stops what the broker follows.
+    StopFollowing(BrokerId, Vec<TopicPartition>),
+    /// Answers what it still leads.
+    Answer(Caller, BrokerId),
+}
+
+impl Controller {
+    pub(super) fn shutdown(&mut self, step: Step, turn: &mut Turn<'_, '_>) {
+        match step {
+            Step::StopFollowing(id, tps) => self.stop_following(id, &tps, turn),
+            Step::Answer(caller, id) => {
+                let leads = self.replicated_led_by(id);
+                answer(caller, Ok(leads), turn);
+            }
+        }
+    }
+
+    pub(super) fn controlled_shutdown(
+        &mut self,
+        caller: Caller,
+        request: ControlledShutdownRequest,
+        turn: &mut Turn<'_, '_>,
+    ) {
+        if let Err(error) = self.may_shut_down(&request) {
+            return answer(caller, Err(error), turn);
+        }
+        let id = request.broker_id;
+        self.context.shutting_down.insert(id);
+        let concerned = |tp: &TopicPartition| {
+            self.context.assignment(tp).replicas.len() > 1
+                && self.context.leadership(tp).is_some()
+                && !self.context.to_delete.contains(&tp.topic)
+        };
+        let tps = self.context.partitions_on(id).into_iter().filter(concerned);
+        let leads = |tp: &TopicPartition| {
+            self.context.leadership(tp).is_some_and(|leadership| leadership.state.leader == id)
+        };
+        let (led, followed): (Vec<_>, Vec<_>) = tps.partition(leads);
+        let offline = followed.iter().map(|tp| (tp.clone(), id)).collect();
+        self.next_all([
+            partitions::Step::Online(led, Cause::ControlledShutdown).into(),
+            Step::StopFollowing(id, followed).into(),
+            replicas::Step::To(offline, ReplicaPhase::Offline).into(),
+            Step::Answer(caller, id).into(),
+        ]);
+    }
+
+    fn may_shut_down(&self, request: &ControlledShutdownRequest) -> Result<(), Error> {
+        if !self.is_active() {
+            return Err(Error::NotController);
+        }
+        match self.context.live.get(&request.broker_id) {
+            None => Err(Error::BrokerNotAvailable),
+            Some(live) if request.broker_epoch < live.epoch => Err(Error::StaleBrokerEpoch),
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn stop_following(&mut self, id: BrokerId, tps: &[TopicPartition], turn: &mut Turn<'_, '_>) {
+        self.work.batch = Batch::default();
+        for tp in tps {
+            self.work.batch.stop(id, tp, Stopping::KeepLog, &self.context);
+        }
+        self.send_batch(turn);
+    }
+
+    fn replicated_led_by(&self, id: BrokerId) -> Vec<TopicPartition> {
+        let leads = self.context.partitions.iter().filter(|(_, known)| {
+            let leader = known.leadership.as_ref().map(|leadership| leadership.state.leader);
+            leader == Some(id) && known.assignment.replicas.len() > 1
+        });
+        leads.map(|(tp, _)| tp.clone()).collect()
+    }
+}
+
+fn answer(
+    caller: Caller,
+    remaining_partitions: Result<Vec<TopicPartition>, Error>,
+    turn: &mut Turn<'_, '_>,
+) {
+    let response = ControlledShutdownResponse { remaining_partitions };
+    turn.wire.answer(caller.process, caller.correlation_id, response, turn.out);
+}

@@ -1,0 +1,322 @@
+//! A partition's log: batches with offsets, where leader epochs begin, and what producers have sent.
+//!
+//! Not here: who may write to it (`partition`), and HWs.
+//! Real: segments, indexes, retention and compaction; here one list of batches that keeps all,
+//! because nothing that is shown depends on them yet.
+//!
+//! *Invariant: offsets grow without gaps; an epoch begins where the one before it ends.*
+// Source: UnifiedLog, LeaderEpochFileCache, ProducerStateManager (3.9)
+
+use rpds::{RedBlackTreeMapSync, VectorSync};
+
+use super::error::Error;
+use super::id::{LeaderEpoch, Offset, ProducerEpoch, ProducerId};
+use super::message::EpochEndOffset;
+use super::record::{Content, Record, RecordBatch};
+
+/// How many batches of a producer are remembered.
+// Source: ProducerStateEntry.NUM_BATCHES_TO_RETAIN
+const BATCHES_REMEMBERED: usize = 5;
+
+/// A batch that a producer has sent: its first and last sequence, and where it lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Sent {
+    first: i32,
+    last: i32,
+    offset: Offset,
+}
+
+/// What is known of a producer.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Producer {
+    epoch: ProducerEpoch,
+    sent: Vec<Sent>,
+}
+
+/// The log of one replica.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PartitionLog {
+    batches: VectorSync<RecordBatch>,
+    end: Offset,
+    epochs: VectorSync<(LeaderEpoch, Offset)>,
+    producers: RedBlackTreeMapSync<ProducerId, Producer>,
+}
+
+impl Default for PartitionLog {
+    fn default() -> PartitionLog {
+        PartitionLog {
+            batches: VectorSync::new_sync(),
+            end: Offset(0),
+            epochs: VectorSync::new_sync(),
+            producers: RedBlackTreeMapSync::new_sync(),
+        }
+    }
+}
+
+impl PartitionLog {
+    /// Where it begins.
+    pub fn start(&self) -> Offset {
+        Offset(0)
+    }
+
+    /// The offset that the next record gets (LEO).
+    pub fn end(&self) -> Offset {
+        self.end
+    }
+
+    /// All batches in order.
+    pub fn batches(&self) -> impl Iterator<Item = &RecordBatch> {
+        self.batches.iter()
+    }
+
+    /// All records in order, with their offsets.
+    pub fn records(&self) -> impl Iterator<Item = (Offset, &Record)> {
+        self.batches.iter().flat_map(RecordBatch::enumerate)
+    }
+
+    /// The epochs and where each begins.
+    pub fn epochs(&self) -> impl Iterator<Item = (LeaderEpoch, Offset)> + '_ {
+        self.epochs.iter().copied()
+    }
+
+    /// The epoch of the last record, or of the leadership that began last.
+    pub fn latest_epoch(&self) -> Option<LeaderEpoch> {
+        self.epochs.last().map(|&(epoch, _)| epoch)
+    }
+
+    /// Notes that a leader epoch begins at the end of the log.
+    pub fn begin_epoch(&mut self, epoch: LeaderEpoch) {
+        if self.latest_epoch().is_none_or(|latest| latest < epoch) {
+            while self.epochs.last().is_some_and(|&(_, start)| start >= self.end) {
+                self.epochs.drop_last_mut();
+            }
+            self.epochs.push_back_mut((epoch, self.end));
+        }
+    }
+
+    /// Appends as leader: the batch gets its offsets. A batch that lies here already is given back
+    /// by its old offset.
+    pub fn append(&mut self, batch: RecordBatch, epoch: LeaderEpoch) -> Result<Offset, Error> {
+        if let Some(offset) = self.already_here(&batch)? {
+            return Ok(offset);
+        }
+        let batch = batch.appended(self.end, epoch);
+        let base = batch.base_offset;
+        self.store(batch);
+        Ok(base)
+    }
+
+    /// Appends as follower.
+    pub fn append_fetched(&mut self, batch: RecordBatch) {
+        assert_eq!(batch.base_offset, self.end, "a follower's log has no gaps");
+        self.begin_epoch(batch.partition_leader_epoch);
+        self.store(batch);
+    }
+
+    fn store(&mut self, batch: RecordBatch) {
+        self.end = batch.next_offset();
+        self.remember(&batch);
+        self.batches.push_back_mut(batch);
+    }
+
+    /// The batches from `from` on, but none that begins at or beyond `limit`, and about `max_bytes`.
+    pub fn read(&self, from: Offset, limit: Offset, max_bytes: i32) -> Vec<RecordBatch> {
+        let mut found = Vec::new();
+        let mut bytes = 0;
+        for place in self.place_of(from)..self.batches.len() {
+            let batch = &self.batches[place];
+            bytes += size_of(batch);
+            let full = !found.is_empty() && bytes > i64::from(max_bytes);
+            if batch.base_offset >= limit || full {
+                break;
+            }
+            found.push(batch.clone());
+        }
+        found
+    }
+
+    /// Whether anything lies between the two.
+    pub fn holds_any(&self, from: Offset, limit: Offset) -> bool {
+        from < limit && from < self.end
+    }
+
+    /// The first record that is not older than this.
+    pub fn find_time(&self, time: crate::sim::SimTime) -> Option<Offset> {
+        self.records().find(|(_, record)| record.timestamp >= time).map(|(offset, _)| offset)
+    }
+
+    /// The place of the batch that holds an offset.
+    fn place_of(&self, offset: Offset) -> usize {
+        let (mut low, mut high) = (0, self.batches.len());
+        while low < high {
+            let middle = (low + high) / 2;
+            match self.batches[middle].next_offset() <= offset {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        low
+    }
+
+    /// Where an epoch ends: the largest known that is not above it, and the offset after its last
+    /// record. `None` if it is above all that are known.
+    // Source: LeaderEpochFileCache.endOffsetFor
+    pub fn end_of_epoch(&self, epoch: LeaderEpoch) -> Option<EpochEndOffset> {
+        let latest = self.latest_epoch()?;
+        if epoch > latest {
+            return None;
+        }
+        if epoch == latest {
+            return Some(EpochEndOffset { leader_epoch: epoch, end_offset: self.end });
+        }
+        let mut known = None;
+        for &(candidate, start) in self.epochs.iter() {
+            if candidate > epoch {
+                let leader_epoch = known.unwrap_or(epoch);
+                return Some(EpochEndOffset { leader_epoch, end_offset: start });
+            }
+            known = Some(candidate);
+        }
+        None
+    }
+
+    /// Cuts everything from an offset on. An epoch that began there goes too, though nothing was
+    /// written in it: it is what a leader leaves that was replaced before it had appended.
+    // Source: UnifiedLog.truncateTo
+    pub fn truncate(&mut self, to: Offset) {
+        while self.epochs.last().is_some_and(|&(_, start)| start >= to.min(self.end)) {
+            self.epochs.drop_last_mut();
+        }
+        if to >= self.end {
+            return;
+        }
+        while self.batches.last().is_some_and(|batch| batch.next_offset() > to) {
+            self.batches.drop_last_mut();
+        }
+        self.end = self.batches.last().map_or(Offset(0), RecordBatch::next_offset);
+        self.producers = RedBlackTreeMapSync::new_sync();
+        for batch in self.batches.clone().iter() {
+            self.remember(batch);
+        }
+    }
+
+    fn remember(&mut self, batch: &RecordBatch) {
+        let Some(stamp) = batch.producer else { return };
+        let known = self.producers.get(&stamp.producer_id);
+        let known = known.filter(|known| known.epoch == stamp.producer_epoch);
+        let mut sent = known.map_or_else(Vec::new, |known| known.sent.clone());
+        let (first, last) = (stamp.base_sequence, stamp.base_sequence + batch.count() - 1);
+        sent.push(Sent { first, last, offset: batch.base_offset });
+        if sent.len() > BATCHES_REMEMBERED {
+            sent.remove(0);
+        }
+        let producer = Producer { epoch: stamp.producer_epoch, sent };
+        self.producers.insert_mut(stamp.producer_id, producer);
+    }
+
+    /// Where a batch lies that was sent twice; an error if one before it is missing.
+    // Source: ProducerAppendInfo.checkSequence, UnifiedLog.analyzeAndValidateProducerState
+    fn already_here(&self, batch: &RecordBatch) -> Result<Option<Offset>, Error> {
+        let Some(stamp) = batch.producer else { return Ok(None) };
+        let Some(known) = self.producers.get(&stamp.producer_id) else {
+            return Ok(None);
+        };
+        if stamp.producer_epoch < known.epoch {
+            return Err(Error::InvalidProducerEpoch);
+        }
+        if stamp.producer_epoch > known.epoch {
+            return match stamp.base_sequence {
+                0 => Ok(None),
+                _ => Err(Error::OutOfOrderSequenceNumber),
+            };
+        }
+        let last = stamp.base_sequence + batch.count() - 1;
+        let twice = known.sent.iter().find(|s| (s.first, s.last) == (stamp.base_sequence, last));
+        if let Some(sent) = twice {
+            return Ok(Some(sent.offset));
+        }
+        match known.sent.last() {
+            Some(before) if stamp.base_sequence != before.last + 1 => {
+                Err(Error::OutOfOrderSequenceNumber)
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// About how many bytes a batch takes.
+// Source: DefaultRecordBatch.RECORD_BATCH_OVERHEAD; records of a few bytes more than their contents
+fn size_of(batch: &RecordBatch) -> i64 {
+    let content = |content: &Option<Content>| content.as_ref().map_or(0, |c| c.bytes().len());
+    let records = batch.records.iter();
+    let bytes: usize = records.map(|r| 8 + content(&r.key) + content(&r.value)).sum();
+    61 + i64::try_from(bytes).expect("a batch is small")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kafka::record::ProducerStamp;
+    use crate::sim::SimTime;
+
+    fn batch(count: usize) -> RecordBatch {
+        let record = Record { key: None, value: Some("v".into()), timestamp: SimTime::ZERO };
+        RecordBatch::new(vec![record; count])
+    }
+
+    fn log(epochs: &[(i32, usize)]) -> PartitionLog {
+        let mut log = PartitionLog::default();
+        for &(epoch, count) in epochs {
+            log.begin_epoch(LeaderEpoch(epoch));
+            log.append(batch(count), LeaderEpoch(epoch)).expect("nobody sends twice");
+        }
+        log
+    }
+
+    #[test]
+    fn an_epoch_ends_where_the_next_begins() {
+        let log = log(&[(0, 3), (2, 2), (5, 1)]);
+        let table = [(0, Some((0, 3))), (1, Some((0, 3))), (2, Some((2, 5))), (4, Some((2, 5)))];
+        for (epoch, expected) in table.into_iter().chain([(5, Some((5, 6))), (6, None)]) {
+            let end = log.end_of_epoch(LeaderEpoch(epoch));
+            assert_eq!(end.map(|end| (end.leader_epoch.0, end.end_offset.0)), expected, "{epoch}");
+        }
+    }
+
+    #[test]
+    fn what_is_cut_is_gone_with_its_epochs() {
+        let mut log = log(&[(0, 3), (2, 2), (5, 1)]);
+        log.truncate(Offset(3));
+        assert_eq!((log.end(), log.latest_epoch()), (Offset(3), Some(LeaderEpoch(0))));
+        assert_eq!(log.read(Offset(0), Offset(9), 1 << 20).len(), 1);
+    }
+
+    #[test]
+    fn reading_begins_with_the_batch_that_holds_the_offset() {
+        let log = log(&[(0, 3), (0, 2), (0, 1)]);
+        let bases = |from, limit, bytes| -> Vec<i64> {
+            let found = log.read(Offset(from), Offset(limit), bytes);
+            found.iter().map(|batch| batch.base_offset.0).collect()
+        };
+        assert_eq!(bases(1, 9, 1 << 20), [0, 3, 5]);
+        assert_eq!(bases(3, 5, 1 << 20), [3]);
+        assert_eq!(bases(0, 9, 1), [0]);
+        assert_eq!(bases(6, 9, 1 << 20).len(), 0);
+    }
+
+    #[test]
+    fn a_batch_sent_twice_lies_here_once() {
+        let mut log = PartitionLog::default();
+        let stamped = |base_sequence| {
+            let (producer_id, producer_epoch) = (ProducerId(7), ProducerEpoch(0));
+            let producer = Some(ProducerStamp { producer_id, producer_epoch, base_sequence });
+            RecordBatch { producer, ..batch(2) }
+        };
+        let mut send = |sequence| log.append(stamped(sequence), LeaderEpoch(0));
+        assert_eq!(send(0), Ok(Offset(0)));
+        assert_eq!(send(2), Ok(Offset(2)));
+        assert_eq!(send(0), Ok(Offset(0)));
+        assert_eq!(send(6), Err(Error::OutOfOrderSequenceNumber));
+        assert_eq!(log.end(), Offset(4));
+    }
+}

@@ -1,0 +1,291 @@
+//! A broker's handle to ZooKeeper: batches of requests that survive lost connections, and which
+//! paths are watched.
+//!
+//! Not here: sessions and connections (`zk::client`), and what the paths mean (`znodes`).
+//!
+//! *Invariant: each asker has at most one batch under way; it hears of it once, when every request
+//! of it has an answer, and never if the session expires first.*
+// Source: kafka.zookeeper.ZooKeeperClient, kafka.zk.KafkaZkClient (3.9)
+// Real: at most `zookeeper.max.in.flight.requests` are on their way; here a whole batch is, because
+// the answers come in the same order.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::words::Words;
+use crate::sim::{Event, Outbox, ProcessId};
+use crate::zk::client::{Birth, Client, Config, Notice};
+use crate::zk::path::Path;
+use crate::zk::reply::{Answer, Error, OpResult, WatchEvent};
+use crate::zk::request::{Create, Op, mode};
+use crate::zk::stat::{Bytes, SessionId, Stat};
+
+/// Who inside a broker asks: what is a thread of its own in a real one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Asker {
+    /// The start-up.
+    Startup,
+    /// The controller's events.
+    Controller,
+    /// The watcher of `/feature`.
+    Features,
+    /// The watcher of `/config/changes`.
+    Configs,
+    /// The controlled shutdown.
+    Shutdown,
+    /// Something done for a client.
+    Errand(u32),
+}
+
+/// One answer.
+pub type Reply = Result<Answer, Error>;
+
+/// The answers to a batch, in the order asked.
+pub type Replies = Vec<Reply>;
+
+/// Names a request: whose, and which of the batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Tag(Asker, u32);
+
+/// Requests under way.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Batch {
+    ops: Arc<[Op]>,
+    replies: Vec<Option<Reply>>,
+}
+
+/// What has come of ZooKeeper.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// A new session.
+    Session(SessionId),
+    /// The session is no more, and with it all batches.
+    Expired,
+    /// The session was closed as wished.
+    Closed,
+    /// A batch is answered.
+    Answered(Asker, Replies),
+    /// A watch has fired that somebody has a use for.
+    Watched(WatchEvent),
+}
+
+/// The handle.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Zookeeper {
+    config: Config,
+    client: Client<Tag>,
+    batches: BTreeMap<Asker, Batch>,
+    nodes: BTreeSet<Path>,
+    children: BTreeSet<Path>,
+}
+
+impl Zookeeper {
+    /// A handle that does nothing before `open`.
+    pub fn new(config: Config) -> Zookeeper {
+        Zookeeper {
+            client: Client::new(config.clone()),
+            config,
+            batches: BTreeMap::new(),
+            nodes: BTreeSet::new(),
+            children: BTreeSet::new(),
+        }
+    }
+
+    /// The client inside.
+    pub fn client(&self) -> &Client<Tag> {
+        &self.client
+    }
+
+    /// The session that it has now.
+    pub fn session(&self) -> SessionId {
+        self.client.session()
+    }
+
+    /// Looks for a server and a session.
+    pub fn open(&mut self, out: &mut Outbox<'_, Words>) {
+        out.embed(|out| self.client.open(out));
+    }
+
+    /// Looks for a new session, the old one being expired.
+    pub fn reopen(&mut self, out: &mut Outbox<'_, Words>) {
+        self.client = Client::new(self.config.clone());
+        self.open(out);
+    }
+
+    /// Ends the session.
+    pub fn close(&mut self, out: &mut Outbox<'_, Words>) -> Vec<Heard> {
+        let notices = out.embed(|out| self.client.close(out));
+        self.hear(notices, out)
+    }
+
+    /// Whether messages of this process are for this handle.
+    pub fn knows(&self, process: ProcessId) -> bool {
+        self.client.knows(process)
+    }
+
+    /// Takes an event of its client.
+    pub fn handle(
+        &mut self,
+        event: Event<crate::zk::Words>,
+        out: &mut Outbox<'_, Words>,
+    ) -> Vec<Heard> {
+        let notices = out.embed(|out| self.client.handle(event, out));
+        self.hear(notices, out)
+    }
+
+    /// Asks for a batch; nothing is asked by an empty one, and `false` says so.
+    pub fn ask(&mut self, asker: Asker, ops: Vec<Op>, out: &mut Outbox<'_, Words>) -> bool {
+        if ops.is_empty() {
+            return false;
+        }
+        let replies = vec![None; ops.len()];
+        let batch = Batch { ops: ops.into(), replies };
+        for (place, op) in (0..).zip(batch.ops.iter()) {
+            self.request(op.clone(), Tag(asker, place), out);
+        }
+        let before = self.batches.insert(asker, batch);
+        assert!(before.is_none(), "{asker:?} asks one batch at a time");
+        true
+    }
+
+    /// From now on reads of this znode leave a watch.
+    pub fn watch_node(&mut self, path: Path) {
+        self.nodes.insert(path);
+    }
+
+    /// From now on reads of this znode's children leave a watch.
+    pub fn watch_children(&mut self, path: Path) {
+        self.children.insert(path);
+    }
+
+    /// Reads of this znode leave no watch any more, and what a watch tells is not heard.
+    pub fn unwatch_node(&mut self, path: &Path) {
+        self.nodes.remove(path);
+    }
+
+    /// The same for its children.
+    pub fn unwatch_children(&mut self, path: &Path) {
+        self.children.remove(path);
+    }
+
+    /// A getData, with a watch if somebody has a use for it.
+    pub fn get_data(&self, path: Path) -> Op {
+        let watch = self.nodes.contains(&path);
+        Op::GetData { path, watch }
+    }
+
+    /// An exists, with a watch if somebody has a use for it.
+    pub fn exists(&self, path: Path) -> Op {
+        let watch = self.nodes.contains(&path);
+        Op::Exists { path, watch }
+    }
+
+    /// A getChildren2, with a watch if somebody has a use for it.
+    pub fn get_children(&self, path: Path) -> Op {
+        let watch = self.children.contains(&path);
+        Op::GetChildren2 { path, watch }
+    }
+
+    fn request(&mut self, op: Op, tag: Tag, out: &mut Outbox<'_, Words>) {
+        let asked = out.embed(|out| self.client.request(op, tag, out));
+        asked.expect("an expired or closed client is replaced or asked no more");
+    }
+
+    fn hear(&mut self, notices: Vec<Notice<Tag>>, out: &mut Outbox<'_, Words>) -> Vec<Heard> {
+        let mut heard = Vec::new();
+        for notice in notices {
+            match notice {
+                Notice::Connected { session, birth: Birth::New } => {
+                    heard.push(Heard::Session(session));
+                }
+                Notice::Connected { .. } | Notice::Disconnected => {}
+                Notice::Expired => {
+                    self.batches.clear();
+                    heard.push(Heard::Expired);
+                }
+                Notice::Closed => heard.push(Heard::Closed),
+                Notice::Watch { event, .. } if self.is_wanted(&event) => {
+                    heard.push(Heard::Watched(event));
+                }
+                Notice::Watch { .. } => {}
+                Notice::Reply { tag, result, .. } => heard.extend(self.answered(tag, result, out)),
+            }
+        }
+        heard
+    }
+
+    fn answered(&mut self, tag: Tag, reply: Reply, out: &mut Outbox<'_, Words>) -> Option<Heard> {
+        let Tag(asker, place) = tag;
+        let batch = self.batches.get_mut(&asker)?;
+        match reply {
+            Err(Error::SessionExpired) => return None,
+            Err(Error::ConnectionLoss) => {
+                let op = batch.ops[place as usize].clone();
+                self.request(op, tag, out);
+                return None;
+            }
+            reply => batch.replies[place as usize] = Some(reply),
+        }
+        if batch.replies.iter().any(Option::is_none) {
+            return None;
+        }
+        let batch = self.batches.remove(&asker).expect("it was just there");
+        Some(Heard::Answered(asker, batch.replies.into_iter().flatten().collect()))
+    }
+
+    fn is_wanted(&self, event: &WatchEvent) -> bool {
+        use crate::zk::reply::EventKind;
+        match event.kind {
+            EventKind::NodeChildrenChanged => self.children.contains(&event.path),
+            _ => self.nodes.contains(&event.path) || self.children.contains(&event.path),
+        }
+    }
+}
+
+/// A create of a persistent znode.
+pub fn create(path: Path, data: impl Into<Bytes>) -> Op {
+    Op::Create(Arc::new(Create::new(path, data, mode::PERSISTENT)))
+}
+
+/// A create of an ephemeral znode.
+pub fn create_ephemeral(path: Path, data: impl Into<Bytes>) -> Op {
+    Op::Create(Arc::new(Create::new(path, data, mode::EPHEMERAL)))
+}
+
+/// A create of a persistent znode that gets a number.
+pub fn create_sequential(path: Path, data: impl Into<Bytes>) -> Op {
+    Op::Create(Arc::new(Create::new(path, data, mode::PERSISTENT_SEQUENTIAL)))
+}
+
+/// The data that a getData found; `None` if there is no such znode.
+pub fn data(reply: &Reply) -> Option<(&Bytes, &Stat)> {
+    match reply {
+        Ok(Answer::Data { data, stat }) => Some((data, stat)),
+        _ => None,
+    }
+}
+
+/// The children that a getChildren2 found; none if there is no such znode.
+pub fn children(reply: &Reply) -> Arc<[Arc<str>]> {
+    match reply {
+        Ok(Answer::Children2 { children, .. } | Answer::Children(children)) => children.clone(),
+        _ => Arc::from([]),
+    }
+}
+
+/// What a multi came to: the outcomes of its parts, or which part failed and why.
+pub fn parts(reply: &Reply) -> Result<Arc<[OpResult]>, (usize, Error)> {
+    let results = match reply {
+        Err(error) => return Err((0, *error)),
+        Ok(Answer::Results(results)) => results,
+        Ok(_) => return Err((0, Error::SystemError)),
+    };
+    for (place, result) in results.iter().enumerate() {
+        match result {
+            OpResult::Error(Some(Error::RuntimeInconsistency) | None) => {}
+            OpResult::Error(Some(error)) => return Err((place, *error)),
+            _ => {}
+        }
+    }
+    Ok(results.clone())
+}
