@@ -3,12 +3,16 @@
 //! weight.
 //! *Invariant: no script runs in the built page that is not a file of its own origin.*
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use base64::Engine;
 use sha2::Digest;
+
+#[path = "../tests/support/weight.rs"]
+mod weight;
+
+use weight::Weight;
 
 /// What the page may do. A policy in the page cannot forbid being framed; `_headers` can.
 const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
@@ -21,7 +25,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     match pack(&folder).and_then(|()| weigh(&folder)) {
-        Ok((brotli, gzip)) => {
+        Ok(Weight { brotli, gzip }) => {
             println!("weight: {} KB brotli, {} KB gzip", in_kb(brotli), in_kb(gzip));
             ExitCode::SUCCESS
         }
@@ -102,47 +106,18 @@ fn with_policy(html: &str) -> String {
     format!("{}\n{ELEMENT} content=\"{POLICY}\">{}", &html[..head], &html[head..])
 }
 
-/// All files' weight, each compressed alone: brotli 11, gzip 9.
-fn weigh(folder: &Path) -> std::io::Result<(usize, usize)> {
-    let (mut brotli, mut gzip) = (0, 0);
-    for file in files(folder)? {
-        let bytes = std::fs::read(&file)?;
-        let sizes = (brotli_size(&bytes)?, gzip_size(&bytes)?);
-        println!("{:>9} {:>9}  {}", sizes.0, sizes.1, file.display());
-        brotli += sizes.0;
-        gzip += sizes.1;
+/// All files' weight; each is named with its own.
+fn weigh(folder: &Path) -> std::io::Result<Weight> {
+    let mut whole = Weight::default();
+    for file in weight::files(folder)? {
+        let own = Weight::of(&file)?;
+        println!("{:>9} {:>9}  {}", own.brotli, own.gzip, file.display());
+        whole = whole.plus(own);
     }
-    Ok((brotli, gzip))
+    Ok(whole)
 }
 
-fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            files.extend(self::files(&path)?);
-        } else {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
-}
-
-fn brotli_size(bytes: &[u8]) -> std::io::Result<usize> {
-    let parameters = brotli::enc::BrotliEncoderParams { quality: 11, ..Default::default() };
-    let mut packed = Vec::new();
-    brotli::BrotliCompress(&mut &bytes[..], &mut packed, &parameters)?;
-    Ok(packed.len())
-}
-
-fn gzip_size(bytes: &[u8]) -> std::io::Result<usize> {
-    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-    packer.write_all(bytes)?;
-    Ok(packer.finish()?.len())
-}
-
-/// Kilobytes of 1024, to a tenth.
+/// Kilobytes of 1024, to a tenth, rounded up.
 fn in_kb(bytes: usize) -> String {
     let tenths = (bytes * 10).div_ceil(1024);
     format!("{}.{}", tenths / 10, tenths % 10)

@@ -4,6 +4,8 @@
 //! of the cluster's.
 
 use super::{Cluster, Setup, Trace, Words};
+use crate::kafka::consumer::Consumer;
+use crate::kafka::producer::Producer;
 use crate::kafka::words::{Message, Request, Timer, Write};
 use crate::sim::{Event, Outbox, Process, ProcessId};
 use crate::zk::client::Config;
@@ -21,6 +23,10 @@ pub enum AnyProcess {
     Zk(Box<Server>),
     /// A client of ZooKeeper that asks what somebody types.
     Shell(Box<Shell>),
+    /// A member of a group.
+    Consumer(Box<Consumer>),
+    /// A producer.
+    Producer(Box<Producer>),
 }
 
 /// The kinds of processes.
@@ -30,6 +36,10 @@ pub enum Kind {
     Zk,
     /// A client of ZooKeeper.
     Shell,
+    /// A member of a group.
+    Consumer,
+    /// A producer.
+    Producer,
 }
 
 impl AnyProcess {
@@ -38,6 +48,8 @@ impl AnyProcess {
         match self {
             AnyProcess::Zk(_) => Kind::Zk,
             AnyProcess::Shell(_) => Kind::Shell,
+            AnyProcess::Consumer(_) => Kind::Consumer,
+            AnyProcess::Producer(_) => Kind::Producer,
         }
     }
 
@@ -51,10 +63,21 @@ impl AnyProcess {
         if let AnyProcess::Shell(shell) = self { Some(shell) } else { None }
     }
 
+    /// The consumer, if it is one.
+    pub fn consumer(&self) -> Option<&Consumer> {
+        if let AnyProcess::Consumer(consumer) = self { Some(consumer) } else { None }
+    }
+
+    /// The producer, if it is one.
+    pub fn producer(&self) -> Option<&Producer> {
+        if let AnyProcess::Producer(producer) = self { Some(producer) } else { None }
+    }
+
     /// What asks this process to stop in order, if it can.
     pub fn stop_request(&self) -> Option<Request> {
         match self {
             AnyProcess::Zk(_) | AnyProcess::Shell(_) => Some(Request::Zk(zk::Request::Stop)),
+            AnyProcess::Consumer(_) | AnyProcess::Producer(_) => Some(Request::Stop),
         }
     }
 }
@@ -66,6 +89,8 @@ impl Process for AnyProcess {
         match self {
             AnyProcess::Zk(server) => as_zk(&mut **server, event, out),
             AnyProcess::Shell(shell) => as_zk(&mut **shell, event, out),
+            AnyProcess::Consumer(consumer) => consumer.handle(event, out),
+            AnyProcess::Producer(producer) => producer.handle(event, out),
         }
     }
 
@@ -73,6 +98,8 @@ impl Process for AnyProcess {
         match self {
             AnyProcess::Zk(server) => server.crash(),
             AnyProcess::Shell(shell) => shell.crash(),
+            AnyProcess::Consumer(consumer) => consumer.crash(),
+            AnyProcess::Producer(producer) => producer.crash(),
         }
     }
 }

@@ -5,8 +5,10 @@
 //! is refused before anything is touched.
 
 use super::any_process::connection;
+use super::clients::{self, NewConsumer, NewProducer};
 use super::notation::{Line, Quoted, Trouble, Word};
-use super::{AnyProcess, Cluster, Trace};
+use super::{AnyProcess, Cluster, Kind, Trace};
+use crate::kafka::producer::words::{ProducerRequest, ToSend};
 use crate::kafka::words::Request;
 use crate::sim::{Direction, EventId, Intervention, Power, ProcessId, ProcessName, Span};
 use crate::zk::shell::{self, Shell};
@@ -32,6 +34,10 @@ pub enum Command {
     Fix { process: ProcessName, draw: Arc<str>, value: u64 },
     SlowDisk { process: ProcessName, by: Span },
     AddClient { process: ProcessName, timeout: Span },
+    AddConsumer(NewConsumer),
+    AddProducer(NewProducer),
+    Tell { process: ProcessName, act: clients::Act },
+    Send { process: ProcessName, record: ToSend },
     Ask { process: ProcessName, words: Arc<[Arc<str>]> },
 }
 
@@ -153,12 +159,38 @@ pub const COMMANDS: &[Row] = &[
     },
     Row {
         name: "add",
-        usage: "add client NAME [timeout=SPAN]",
+        usage: "add client NAME [timeout=SPAN] \
+                | add consumer NAME group=GROUP topics=TOPIC,TOPIC… [SETTING=VALUE …] \
+                | add producer NAME [topic=TOPIC every=SPAN keys=N] [SETTING=VALUE …]",
         example: "add client z1 timeout=6s",
         parse: add,
         print: |command| match command {
             Command::AddClient { process, timeout } => {
                 Some(format!("client {process} timeout={timeout}"))
+            }
+            Command::AddConsumer(new) => Some(new.to_string()),
+            Command::AddProducer(new) => Some(new.to_string()),
+            _ => None,
+        },
+    },
+    Row {
+        name: "tell",
+        usage: "tell PROCESS commit|close|exit|stall|go|pause",
+        example: "tell c1 commit",
+        parse: |line| Ok(Command::Tell { process: process(line)?, act: clients::act(line)? }),
+        print: |command| match command {
+            Command::Tell { process, act } => Some(format!("{process} {act}")),
+            _ => None,
+        },
+    },
+    Row {
+        name: "send",
+        usage: "send PRODUCER topic=TOPIC [partition=N] [key=KEY] [value=VALUE]",
+        example: "send p1 topic=orders key=k1 value=v1",
+        parse: |line| Ok(Command::Send { process: process(line)?, record: clients::record(line)? }),
+        print: |command| match command {
+            Command::Send { process, record } => {
+                Some(format!("{process} {}", clients::print_record(record)))
             }
             _ => None,
         },
@@ -211,6 +243,8 @@ impl Command {
             | Command::Thaw { process }
             | Command::Fix { process, .. }
             | Command::SlowDisk { process, .. }
+            | Command::Tell { process, .. }
+            | Command::Send { process, .. }
             | Command::Ask { process, .. } => Some(process),
             _ => None,
         }
@@ -290,14 +324,27 @@ fn fix(line: &mut Line) -> Result<Command, Trouble> {
 }
 
 fn add(line: &mut Line) -> Result<Command, Trouble> {
-    line.word("client")?.choice(&[("client", ())])?;
+    let kinds =
+        [("client", Kind::Shell), ("consumer", Kind::Consumer), ("producer", Kind::Producer)];
+    let kind = line.word("client, consumer or producer")?.choice(&kinds)?;
+    let process = new_name(line)?;
+    match kind {
+        Kind::Consumer => Ok(Command::AddConsumer(NewConsumer::parse(process, line)?)),
+        Kind::Producer => Ok(Command::AddProducer(NewProducer::parse(process, line)?)),
+        _ => {
+            let timeout = line.value("timeout").map_or(Ok(Span::secs(30)), |word| word.span())?;
+            Ok(Command::AddClient { process, timeout })
+        }
+    }
+}
+
+fn new_name(line: &mut Line) -> Result<ProcessName, Trouble> {
     let word = line.word("a name like z1")?;
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if word.text.is_empty() || !word.text.chars().all(plain) || word.text.len() > 16 {
         return Err(word.is_not("a name of small letters and digits"));
     }
-    let timeout = line.value("timeout").map_or(Ok(Span::secs(30)), |word| word.span())?;
-    Ok(Command::AddClient { process: ProcessName(word.text.into()), timeout })
+    Ok(ProcessName(word.text.into()))
 }
 
 fn ask(line: &mut Line) -> Result<Command, Trouble> {
@@ -337,6 +384,15 @@ pub enum Refusal {
     /// It has no shell to type in.
     #[error("{0} is no client to ask")]
     NoShell(ProcessName),
+    /// It does not understand that.
+    #[error("{0} is no client that can be told to {1}")]
+    NotUnderstood(ProcessName, clients::Act),
+    /// It sends nothing.
+    #[error("{0} is no producer")]
+    NoProducer(ProcessName),
+    /// A client needs a broker.
+    #[error("there is no broker")]
+    NoBroker,
     /// The message is not on its way.
     #[error("no message {0} is on its way")]
     NoMessage(EventId),
@@ -403,7 +459,18 @@ fn plan(command: &Command, cluster: &Cluster) -> Result<Act, Refusal> {
             let (id, by) = (known(cluster, process)?, *by);
             Ok(Box::new(move |i| i.slow_disk(id, by)))
         }
-        Command::AddClient { process, timeout } => add_client(cluster, process, *timeout),
+        Command::AddClient { process, timeout } => {
+            let shell = Shell::new(connection(cluster, *timeout), Arc::from([]));
+            add_process(cluster, process, AnyProcess::Shell(Box::new(shell)))
+        }
+        Command::AddConsumer(new) => {
+            add_process(cluster, &new.process, clients::consumer(new, cluster)?)
+        }
+        Command::AddProducer(new) => {
+            add_process(cluster, &new.process, clients::producer(new, cluster)?)
+        }
+        Command::Tell { process, act } => tell(cluster, process, *act),
+        Command::Send { process, record } => send(cluster, process, record.clone()),
         Command::Ask { process, words } => ask_shell(cluster, process, words),
     }
 }
@@ -445,16 +512,30 @@ fn thaw(cluster: &Cluster, name: &ProcessName) -> Result<Act, Refusal> {
     Ok(Box::new(move |i| i.thaw(id)))
 }
 
-fn add_client(cluster: &Cluster, name: &ProcessName, timeout: Span) -> Result<Act, Refusal> {
+fn add_process(cluster: &Cluster, name: &ProcessName, process: AnyProcess) -> Result<Act, Refusal> {
     if cluster.find(&name.0).is_some() {
         return Err(Refusal::Taken(name.clone()));
     }
-    let shell = Box::new(Shell::new(connection(cluster, timeout), Arc::from([])));
     let name = name.clone();
     Ok(Box::new(move |i| {
-        let id = i.add(&name.0, AnyProcess::Shell(shell));
+        let id = i.add(&name.0, process);
         i.start(id);
     }))
+}
+
+fn tell(cluster: &Cluster, name: &ProcessName, act: clients::Act) -> Result<Act, Refusal> {
+    let id = up(cluster, name)?;
+    let request = clients::request(cluster.process(id), act);
+    let request = request.ok_or_else(|| Refusal::NotUnderstood(name.clone(), act))?;
+    Ok(Box::new(move |i| i.request(id, request)))
+}
+
+fn send(cluster: &Cluster, name: &ProcessName, record: ToSend) -> Result<Act, Refusal> {
+    let id = up(cluster, name)?;
+    if cluster.process(id).producer().is_none() {
+        return Err(Refusal::NoProducer(name.clone()));
+    }
+    Ok(Box::new(move |i| i.request(id, ProducerRequest::Send(record).into())))
 }
 
 fn ask_shell(cluster: &Cluster, name: &ProcessName, words: &[Arc<str>]) -> Result<Act, Refusal> {
@@ -502,6 +583,13 @@ mod tests {
             assert_eq!(command.to_string(), row.example);
             assert_eq!(command.name(), row.name);
         }
+        for text in [
+            "add consumer c1 group=g1 topics=orders,clicks session.timeout.ms=6000",
+            "add producer p1 topic=orders every=500ms keys=3 acks=1",
+            "send p1 topic=orders partition=2",
+        ] {
+            assert_eq!(Command::parse(1, text).expect("it is right").to_string(), text);
+        }
         for text in ["cut zk1>zk2", "heal zk1>zk2", "heal all", "delay message=7 by=3ms"] {
             assert_eq!(Command::parse(1, text).expect("it is right").to_string(), text);
         }
@@ -519,6 +607,10 @@ mod tests {
         check("kill a b", "column 8: “b”; expected the end of the line");
         check("cut >b", "column 5: “>b”; expected a way like broker1>zk2");
         check("delay link=a>b by=3", "column 16: “3”; expected a length of time like 18s or 500ms");
+        check(
+            "add consumer c1 group=g topics=t acks=1",
+            "column 37: “1”; expected a setting acks as it can be",
+        );
         check("fix process=a draw=b", "column 21: the line ends; expected value=N");
     }
 }

@@ -7,6 +7,7 @@
 //! *Invariant:* setup, seed and commands at their moments are the whole run.
 
 mod any_process;
+pub mod clients;
 pub mod command;
 pub mod laws;
 pub mod notation;

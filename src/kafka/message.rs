@@ -242,6 +242,18 @@ pub enum Acks {
     All,
 }
 
+impl Acks {
+    /// The setting's value.
+    pub fn by_name(name: &str) -> Option<Acks> {
+        match name {
+            "0" => Some(Acks::None),
+            "1" => Some(Acks::Leader),
+            "all" | "-1" => Some(Acks::All),
+            _ => None,
+        }
+    }
+}
+
 /// Brings records to the leaders of their partitions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ProduceRequest {

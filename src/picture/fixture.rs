@@ -52,7 +52,7 @@ pub fn stage() -> StagePicture {
 const F: Stand = Stand::Following;
 
 fn server(name: &str, role: Role) -> Server {
-    Server { name: name.into(), role, life: Life::Running, last: "5·0417".into() }
+    Server { name: name.into(), role, life: Life::Running, last: Phrase::raw("5·0417") }
 }
 
 fn session(id: i32, server: &str, left: i32, thread: Thread) -> Session {

@@ -4,9 +4,15 @@
 //! cannot differ.
 
 use super::drawing::icon::Icon;
-use super::stage::Session;
+use super::drawing::{seconds, server};
+use super::ensemble::{self, Run};
+use super::stage::{self, Life, Role, Session, Thread};
+use super::story::{self, About};
 use super::target::Target;
+use super::znode_value;
+use crate::sim::{ProcessId, SimTime};
 use crate::text::Phrase;
+use crate::zk::stat::Owner;
 
 /// What the inspector shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,4 +87,286 @@ pub struct Link {
     pub when: Phrase,
     /// Whether a person did it.
     pub by_you: bool,
+}
+
+/// How many steps of a chain are shown.
+const STEPS: usize = 5;
+
+/// The inspector of a thing, if it exists at the cursor.
+pub fn inspector(run: Run<'_>, end: usize, target: &Target) -> Option<InspectorPicture> {
+    let mut picture = match target {
+        Target::Process(name) => process(run, name)?,
+        Target::Session(owner) => session(run, owner)?,
+        Target::Znode(path) => znode(run, path)?,
+        Target::Partition(_) | Target::Group(_) | Target::Event(_) => return None,
+    };
+    let about = about(run, target);
+    let index = match target {
+        Target::Event(id) => run.trace.find(crate::sim::EventId(*id)),
+        _ => story::latest_about(run.cluster, run.trace, end, &about),
+    };
+    if let Some(index) = index {
+        picture.now = link(run, index);
+        picture.causes = links(run, &story::causes(run.trace, index, STEPS));
+        let effects = story::effects(run.trace, index, end, STEPS);
+        picture.effects = links(run, &effects);
+        picture.effects.reverse();
+    }
+    Some(picture)
+}
+
+/// The words by which facts name a thing.
+fn about(run: Run<'_>, target: &Target) -> About {
+    let named = |name: &str| About { process: None, names: vec![name.to_string()] };
+    match target {
+        Target::Process(name) => About { process: Some(name.clone()), names: vec![name.clone()] },
+        Target::Session(owner) => {
+            let held = ensemble::sessions(run);
+            let its = held.into_iter().find(|held| held.owner.as_ref() == Some(owner));
+            About {
+                process: None,
+                names: its.map(|held| held.id.to_string()).into_iter().collect(),
+            }
+        }
+        Target::Znode(name) | Target::Partition(name) | Target::Group(name) => named(name),
+        Target::Event(_) => About::default(),
+    }
+}
+
+fn links(run: Run<'_>, indices: &[usize]) -> Vec<Link> {
+    indices.iter().filter_map(|index| link(run, *index)).collect()
+}
+
+fn link(run: Run<'_>, index: usize) -> Option<Link> {
+    let record = run.trace.get(index)?;
+    let said = story::sentence(run, &record)?;
+    let when = when(record.at, run.now());
+    Some(Link { event: said.event, words: said.phrase(), when, by_you: said.by_you })
+}
+
+fn when(at: SimTime, now: SimTime) -> Phrase {
+    match story::tenths_ago(at, now) {
+        0 => Phrase::key("page.now"),
+        tenths => Phrase::key("page.ago").with_phrase("time", seconds(tenths)),
+    }
+}
+
+fn empty(target: Target, name: Phrase) -> InspectorPicture {
+    InspectorPicture {
+        target,
+        sign: Sign::None,
+        name,
+        exact: String::new(),
+        state: Phrase::nothing(),
+        facts: Vec::new(),
+        verbs: Vec::new(),
+        effects: Vec::new(),
+        now: None,
+        causes: Vec::new(),
+    }
+}
+
+fn fact(name: &'static str, value: Phrase) -> Fact {
+    Fact { name: Phrase::key(name), value, quoted: false, target: None }
+}
+
+fn quoted(name: &'static str, path: &str) -> Fact {
+    let target = Some(Target::Znode(path.to_string()));
+    Fact { name: Phrase::key(name), value: Phrase::raw(path), quoted: true, target }
+}
+
+fn pointing(name: &'static str, process: &str) -> Fact {
+    let target = Some(Target::Process(process.to_string()));
+    Fact { name: Phrase::key(name), value: story::called(process), quoted: false, target }
+}
+
+fn process(run: Run<'_>, name: &str) -> Option<InspectorPicture> {
+    let id = run.cluster.find(name)?;
+    let mut picture = empty(Target::Process(name.to_string()), story::called(name));
+    let life = run.life(id);
+    picture.state = Phrase::key(stage::life_key(life));
+    picture.verbs = verbs(run, id, name);
+    if let Some(shown) = ensemble::servers(run).into_iter().find(|server| server.name == name) {
+        picture.sign = Sign::Letter(server::letter(shown.role).to_string());
+        picture.name = Phrase::key("page.name.server").with("name", name);
+        picture.state = server::standing(&shown);
+        picture.facts.push(fact("page.fact.last", shown.last.clone()));
+        picture.facts.extend(attached(run, name));
+    } else if let Some(number) = name.strip_prefix("broker") {
+        picture.sign = Sign::Letter(number.to_string());
+        picture.facts.extend(its_session(run, name));
+    }
+    Some(picture)
+}
+
+/// The sessions that are attached to a server.
+fn attached(run: Run<'_>, name: &str) -> Vec<Fact> {
+    let sessions = ensemble::sessions(run).into_iter();
+    let here = sessions.filter(|held| held.server.as_deref() == Some(name));
+    here.filter_map(|held| Some(pointing("page.fact.serves", &held.owner?))).collect()
+}
+
+/// What is known of a process's session.
+fn its_session(run: Run<'_>, name: &str) -> Vec<Fact> {
+    let sessions = ensemble::sessions(run);
+    let Some(held) = sessions.iter().find(|held| held.owner.as_deref() == Some(name)) else {
+        return vec![fact("page.fact.session", Phrase::key("page.fact.none"))];
+    };
+    let left = Phrase::key("page.session.left")
+        .with_phrase("left", seconds(held.left))
+        .with_phrase("timeout", seconds(held.timeout));
+    let target = Some(Target::Session(name.to_string()));
+    let session =
+        Fact { name: Phrase::key("page.fact.session"), value: left, quoted: false, target };
+    let mut facts = vec![session];
+    facts.extend(held.server.as_ref().map(|server| pointing("page.fact.attached", server)));
+    facts.extend(owned(run, held.id));
+    facts
+}
+
+/// What a session owns.
+fn owned(run: Run<'_>, session: crate::zk::stat::SessionId) -> Vec<Fact> {
+    let Some((_, database)) = ensemble::witness(run.cluster) else { return Vec::new() };
+    let Some(paths) = database.tree.ephemerals(session) else { return Vec::new() };
+    paths.sorted().map(|path| quoted("page.fact.owns", path)).collect()
+}
+
+fn session(run: Run<'_>, owner: &str) -> Option<InspectorPicture> {
+    let held = ensemble::sessions(run);
+    let held = held.into_iter().find(|held| held.owner.as_deref() == Some(owner))?;
+    let called = Phrase::key("page.session.of").with_phrase("owner", story::called(owner));
+    let mut picture = empty(Target::Session(owner.to_string()), called.clone());
+    picture.exact = held.id.to_string();
+    let ring = Session {
+        owner: owner.to_string(),
+        called,
+        server: held.server.clone(),
+        thread: held.thread,
+        left: held.left,
+        timeout: held.timeout,
+    };
+    picture.state = Phrase::key("page.session.left")
+        .with_phrase("left", seconds(held.left))
+        .with_phrase("timeout", seconds(held.timeout));
+    picture.facts.push(match &held.server {
+        Some(server) => pointing("page.fact.attached", server),
+        None => fact("page.fact.attached", Phrase::key("page.fact.lost")),
+    });
+    picture.facts.push(pointing("page.fact.of", owner));
+    picture.facts.extend(owned(run, held.id));
+    picture.facts.extend(watched(run, owner));
+    picture.verbs = run.cluster.find(owner).map(|id| verbs(run, id, owner)).unwrap_or_default();
+    let alone = held.thread == Thread::Slack;
+    picture.effects.extend(alone.then(|| expected_end(held.left)));
+    picture.sign = Sign::Ring(ring);
+    Some(picture)
+}
+
+/// What a process watches.
+fn watched(run: Run<'_>, owner: &str) -> Vec<Fact> {
+    let watches = ensemble::watches(run.cluster);
+    let its = watches.iter().filter(|(_, who)| who.iter().any(|(_, name)| name == owner));
+    its.take(4).map(|(path, _)| quoted("page.fact.watches", path)).collect()
+}
+
+/// The end of a session that nobody hears from: expected, not promised.
+fn expected_end(left: i32) -> Link {
+    Link {
+        event: None,
+        words: Phrase::key("page.expected.expiry"),
+        when: Phrase::key("page.in").with_phrase("time", seconds(left)),
+        by_you: false,
+    }
+}
+
+fn znode(run: Run<'_>, path: &str) -> Option<InspectorPicture> {
+    let mut picture = empty(Target::Znode(path.to_string()), Phrase::raw(last_part(path)));
+    picture.exact = path.to_string();
+    let (_, database) = ensemble::witness(run.cluster)?;
+    let Some(znode) = database.tree.znode(path) else {
+        picture.state = Phrase::key("page.fact.missing");
+        return Some(picture);
+    };
+    let stat = znode.shown_stat();
+    let value = String::from_utf8_lossy(znode.data.as_slice()).into_owned();
+    picture.state = Phrase::raw(znode_value::words(path, &znode.data));
+    if let Owner::Session(session) = znode.stat.owner {
+        let held = ensemble::sessions(run).into_iter().find(|held| held.id == session);
+        picture.facts.push(match held.and_then(|held| held.owner) {
+            Some(owner) => pointing("page.fact.owner", &owner),
+            None => fact("page.fact.owner", Phrase::raw(session)),
+        });
+    }
+    let counted: [(&'static str, String); 5] = [
+        ("page.fact.version", stat.version.to_string()),
+        ("page.fact.children", stat.num_children.to_string()),
+        ("page.fact.created", ensemble::written(stat.czxid)),
+        ("page.fact.modified", ensemble::written(stat.mzxid)),
+        ("page.fact.value", value),
+    ];
+    picture.facts.extend(counted.map(|(name, value)| fact(name, Phrase::raw(value))));
+    Some(picture)
+}
+
+fn last_part(path: &str) -> &str {
+    path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("/")
+}
+
+/// What can be done to a process now.
+fn verbs(run: Run<'_>, id: ProcessId, name: &str) -> Vec<Verb> {
+    let verb = |icon, key: char, words: &'static str, command: &str| Verb {
+        icon,
+        name: Phrase::key(words).with_phrase("name", story::called(name)),
+        key,
+        command: format!("{command} {name}"),
+    };
+    let mut verbs = match run.life(id) {
+        Life::Running => vec![
+            verb(Icon::Kill, 'K', "page.verb.kill", "kill"),
+            verb(Icon::Stop, 'X', "page.verb.stop", "stop"),
+            verb(Icon::Freeze, 'Z', "page.verb.freeze", "freeze"),
+        ],
+        Life::Frozen => vec![
+            verb(Icon::Kill, 'K', "page.verb.kill", "kill"),
+            verb(Icon::Play, 'Z', "page.verb.thaw", "thaw"),
+        ],
+        Life::Stopped | Life::Killed => {
+            vec![verb(Icon::Restart, 'R', "page.verb.start", "start")]
+        }
+    };
+    verbs.extend(cut(run, id, name));
+    verbs
+}
+
+/// The cable that matters most to a process: to its server, or to the leader.
+fn cut(run: Run<'_>, id: ProcessId, name: &str) -> Option<Verb> {
+    let peer = peer(run, id, name)?;
+    let other = run.cluster.find(&peer)?;
+    let whole = !run.cluster.is_cut(id, other) && !run.cluster.is_cut(other, id);
+    let (words, command) =
+        if whole { ("page.verb.cut", "cut") } else { ("page.verb.heal", "heal") };
+    let words = Phrase::key(words)
+        .with_phrase("name", story::called(name))
+        .with_phrase("peer", story::called(&peer));
+    Some(Verb {
+        icon: Icon::Cut,
+        name: words,
+        key: 'C',
+        command: format!("{command} {name} {peer}"),
+    })
+}
+
+fn peer(run: Run<'_>, id: ProcessId, name: &str) -> Option<String> {
+    let cut_from = run.cluster.processes().find(|(other, _, _)| run.cluster.is_cut(id, *other));
+    if let Some((_, peer, _)) = cut_from {
+        return Some(peer.to_string());
+    }
+    let sessions = ensemble::sessions(run);
+    let its = sessions.into_iter().find(|held| held.owner.as_deref() == Some(name));
+    if let Some(server) = its.and_then(|held| held.server) {
+        return Some(server);
+    }
+    let servers = ensemble::servers(run).into_iter().filter(|server| server.name != name);
+    let (leading, others): (Vec<_>, Vec<_>) = servers.partition(|s| s.role == Role::Leading);
+    leading.into_iter().chain(others).next().map(|server| server.name)
 }

@@ -5,6 +5,7 @@
 //! *Invariant:* the same state and the same view give the same picture.
 
 pub mod drawing;
+pub mod ensemble;
 pub mod inspector;
 pub mod sentence;
 pub mod shape;

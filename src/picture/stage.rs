@@ -4,6 +4,9 @@
 //! frame (messages in flight) is not here: the page paints it from the queue.
 //! *Invariant:* things stand in the order of the setup, so that nothing changes places by itself.
 
+use super::ensemble::{self, Run};
+use super::story;
+use crate::sim::ProcessId;
 use crate::text::Phrase;
 
 /// Everything that stands on the stage.
@@ -79,7 +82,7 @@ pub struct Server {
     /// Whether it lives.
     pub life: Life,
     /// The last transaction it has, `5·0417`; or its vote while it looks.
-    pub last: String,
+    pub last: Phrase,
 }
 
 /// How a session's thread hangs.
@@ -253,4 +256,75 @@ pub struct Group {
     pub partitions: Vec<i32>,
     /// Its members.
     pub members: Vec<Member>,
+}
+
+/// The stage of a run.
+pub fn stage(run: Run<'_>) -> StagePicture {
+    StagePicture {
+        ensemble: ensemble::ensemble(run),
+        servers: ensemble::servers(run),
+        sessions: sessions(run),
+        brokers: brokers(run),
+        producers: Vec::new(),
+        groups: Vec::new(),
+    }
+}
+
+/// The sessions that have an owner on the stage.
+fn sessions(run: Run<'_>) -> Vec<Session> {
+    let held = ensemble::sessions(run);
+    let shown = held.into_iter().filter_map(|held| {
+        let owner = held.owner?;
+        let called = Phrase::key("page.session.of");
+        Some(Session {
+            called: called.with_phrase("owner", story::called(&owner)),
+            owner,
+            server: held.server.or_else(|| last_server(run)),
+            thread: held.thread,
+            left: held.left,
+            timeout: held.timeout,
+        })
+    });
+    shown.collect()
+}
+
+/// Where a slack thread hangs: at the server that counts its time.
+fn last_server(run: Run<'_>) -> Option<String> {
+    let (id, _) = ensemble::leader(run.cluster)?;
+    Some(run.cluster.name(id).to_string())
+}
+
+fn brokers(run: Run<'_>) -> Vec<Broker> {
+    let processes = run.cluster.processes();
+    let brokers = processes.filter_map(|(id, name, _)| {
+        let number: i32 = name.strip_prefix("broker")?.parse().ok()?;
+        Some(broker(run, id, name, number))
+    });
+    brokers.collect()
+}
+
+fn broker(run: Run<'_>, id: ProcessId, name: &str, number: i32) -> Broker {
+    let life = run.life(id);
+    Broker {
+        name: name.to_string(),
+        id: number,
+        life,
+        state: Phrase::key(life_key(life)),
+        leads: 0,
+        crown: None,
+        coordinates: Vec::new(),
+        replicas: Vec::new(),
+        internal: 0,
+        marked: run.is_marked(id),
+    }
+}
+
+/// The key of a life's name.
+pub fn life_key(life: Life) -> &'static str {
+    match life {
+        Life::Running => "page.life.alive",
+        Life::Frozen => "page.life.frozen",
+        Life::Stopped => "page.life.stopped",
+        Life::Killed => "page.life.killed",
+    }
 }

@@ -7,6 +7,8 @@
 
 use std::collections::BTreeSet;
 
+use super::drawing::seconds;
+use super::ensemble::{self, Run};
 use super::sentence::{Chip, Field, SentencePicture};
 use super::target::Target;
 use crate::cluster::{Cluster, Record, Trace};
@@ -16,6 +18,8 @@ use crate::text::Phrase;
 
 /// What is worth a step of a story, by the lab's measure.
 pub const STEP: u8 = 1;
+/// What is told together, in microseconds: what a person would call one moment.
+const MOMENT: u64 = 300_000;
 /// How far back, or on, a story is followed.
 const REACH: usize = 6_000;
 
@@ -101,36 +105,77 @@ fn concerns(cluster: &Cluster, record: &Record<'_>, about: &About) -> bool {
     record.facts().any(|fact| fact.fields().iter().any(|(_, value)| is_named(value)))
 }
 
+/// The sentence for the cursor: of the steps of the last moment the heaviest, the later of two.
+pub fn told(run: Run<'_>, end: usize) -> Option<SentencePicture> {
+    let first = end.saturating_sub(REACH);
+    let worth = (first..end).rev().filter(|index| is_step(run.trace, *index));
+    let records = worth.filter_map(|index| run.trace.get(index));
+    let mut newest = None;
+    let mut best: Option<Record<'_>> = None;
+    for record in records {
+        let newest = *newest.get_or_insert(record.at);
+        if newest.as_micros().saturating_sub(record.at.as_micros()) > MOMENT {
+            break;
+        }
+        if best.is_none_or(|best| weight(&record) > weight(&best)) {
+            best = Some(record);
+        }
+    }
+    best.and_then(|record| sentence(run, &record))
+}
+
 /// The sentence of a record, if it told anything.
-pub fn sentence(cluster: &Cluster, record: &Record<'_>) -> Option<SentencePicture> {
+pub fn sentence(run: Run<'_>, record: &Record<'_>) -> Option<SentencePicture> {
     let fact = record.facts().max_by_key(|fact| importance(fact.key()))?;
-    let mut fields: Vec<Field> =
-        fact.fields().into_iter().map(|said| field(cluster, said)).collect();
+    let mut fields: Vec<Field> = fact.fields().into_iter().map(|said| field(run, said)).collect();
     if let Some(id) = record.process {
-        fields.push(field(cluster, ("who", cluster.name(id).to_string())));
+        fields.push(field(run, ("who", run.cluster.name(id).to_string())));
     }
     let by_you = record.what == What::Command;
     Some(SentencePicture { key: fact.key(), fields, event: Some(record.id.0), by_you })
 }
 
 /// A fact's field: what it names can be pointed at.
-fn field(cluster: &Cluster, (name, value): (&'static str, String)) -> Field {
-    let chip = if value.starts_with('/') {
-        Chip::Quoted(Target::Znode(value.clone()))
-    } else if cluster.find(&value).is_some() {
-        Chip::Name(Target::Process(value.clone()))
-    } else if name == "broker" || name == "leader" {
-        Chip::Name(Target::Process(format!("broker{value}")))
-    } else if name == "partition" {
-        Chip::Name(Target::Partition(value.clone()))
-    } else {
-        Chip::Figure
-    };
-    let words = match name {
-        "broker" | "leader" => Phrase::key("page.name.broker").with("id", &value),
-        _ => called(&value),
+fn field(run: Run<'_>, (name, value): (&'static str, String)) -> Field {
+    let id = value.parse::<i32>().ok();
+    let (words, chip) = match (name, id) {
+        ("broker" | "leader", Some(_)) => process(&format!("broker{value}")),
+        ("partition", _) => (Phrase::raw(&value), Chip::Name(Target::Partition(value.clone()))),
+        ("group", _) => (Phrase::raw(&value), Chip::Name(Target::Group(value.clone()))),
+        ("session", _) => session(run, &value),
+        _ if value.starts_with('/') => {
+            (Phrase::raw(&value), Chip::Quoted(Target::Znode(value.clone())))
+        }
+        _ if run.cluster.find(&value).is_some() => process(&value),
+        _ => (duration(&value).unwrap_or_else(|| Phrase::raw(&value)), Chip::Figure),
     };
     Field { name, words, chip }
+}
+
+fn process(name: &str) -> (Phrase, Chip) {
+    (called(name), Chip::Name(Target::Process(name.to_string())))
+}
+
+/// A session is called by whose it is, as long as that can be known.
+fn session(run: Run<'_>, id: &str) -> (Phrase, Chip) {
+    let held = ensemble::sessions(run).into_iter().find(|held| held.id.to_string() == id);
+    match held.and_then(|held| held.owner) {
+        Some(owner) => {
+            let words = Phrase::key("page.session.whose").with_phrase("owner", called(&owner));
+            (words, Chip::Name(Target::Session(owner)))
+        }
+        None => (Phrase::raw(id), Chip::Figure),
+    }
+}
+
+/// A span in notation, `18000ms` or `2.1s`, as people read it.
+fn duration(value: &str) -> Option<Phrase> {
+    let (digits, ms) = match value.strip_suffix("ms") {
+        Some(digits) => (digits, true),
+        None => (value.strip_suffix('s')?, false),
+    };
+    let whole: i32 = digits.split('.').next()?.parse().ok()?;
+    Some(if ms { seconds(whole / 100) } else { seconds(whole * 10) })
 }
 
 /// What people call a process: `broker1` is broker 1.
@@ -167,7 +212,13 @@ mod tests {
         use crate::text::{Catalog, Language, Piece};
         let catalog = Catalog::of(Language::English);
         let kernel = crate::sim::KernelFact::KEYS;
-        for (key, fields) in kernel.iter().chain(crate::zk::words::Fact::KEYS) {
+        let zk = crate::zk::words::Fact::KEYS;
+        let brokers = crate::kafka::words::BrokerFact::KEYS;
+        let groups = crate::kafka::group::GroupFact::KEYS;
+        let consumers = crate::kafka::consumer::words::ConsumerFact::KEYS;
+        let producers = crate::kafka::producer::words::ProducerFact::KEYS;
+        let all = [kernel, zk, brokers, groups, consumers, producers].concat();
+        for (key, fields) in &all {
             assert!(catalog.has(key), "no line tells {key}");
             for piece in catalog.pieces(key) {
                 let Piece::Field(name) = piece else { continue };
@@ -180,7 +231,7 @@ mod tests {
     fn what_a_person_does_is_told_as_theirs() {
         let lab = lab_after(&["kill broker1"]);
         let record = lab.trace().get(lab.position() - 1).expect("the command left a record");
-        let said = sentence(lab.cluster(), &record).expect("killing is told");
+        let said = sentence(Run::of(&lab), &record).expect("killing is told");
         assert_eq!((said.key, said.by_you), ("process-killed", true));
         let named = said.fields.iter().find(|field| field.name == "process");
         let chip = named.map(|field| field.chip.clone());

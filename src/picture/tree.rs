@@ -7,8 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::drawing::plain_seconds;
+use super::ensemble::{self, Run};
+use super::stage::Thread;
 use super::znode_value;
+use crate::kafka::znodes;
 use crate::text::Phrase;
+use crate::zk::path::Path;
 use crate::zk::stat::{self, SessionId};
 use crate::zk::tree::{Tree, Znode};
 
@@ -141,6 +145,13 @@ impl Row {
 /// Which paths are open.
 pub type Open = BTreeSet<String>;
 
+/// What is open before a person opens anything: the way to brokers and to topics.
+pub fn opened_first() -> Open {
+    let ends = [znodes::broker_ids(), znodes::topics()];
+    let up = |path: &Path| std::iter::successors(Some(path.clone()), Path::parent);
+    ends.iter().flat_map(up).map(|path| path.to_string()).collect()
+}
+
 /// What a tree is drawn from.
 pub struct Sight<'a> {
     /// The tree at the cursor.
@@ -153,6 +164,28 @@ pub struct Sight<'a> {
     pub owner: &'a dyn Fn(SessionId) -> Option<Owner>,
     /// Who watches which path.
     pub watches: &'a BTreeMap<String, Vec<(Watch, String)>>,
+}
+
+/// The tree that the run's ensemble agrees on.
+pub fn tree(run: Run<'_>, before: &Tree, open: &Open) -> TreePicture {
+    let Some((_, database)) = ensemble::witness(run.cluster) else {
+        return TreePicture { rows: Vec::new(), note: Some(Phrase::key("page.tree.nobody")) };
+    };
+    let sessions = ensemble::sessions(run);
+    let owner = |session| {
+        let held = sessions.iter().find(|held| held.id == session)?;
+        Some(Owner {
+            process: held.owner.clone().unwrap_or_else(|| session.to_string()),
+            left: held.left,
+            timeout: held.timeout,
+            silent: held.thread == Thread::Slack,
+        })
+    };
+    let watches = ensemble::watches(run.cluster);
+    let sight = Sight { now: &database.tree, before, open, owner: &owner, watches: &watches };
+    let led = ensemble::leader(run.cluster).is_some();
+    let note = (!led).then(|| Phrase::key("page.tree.no-leader"));
+    TreePicture { rows: rows(&sight), note }
 }
 
 /// The rows of a tree.

@@ -8,6 +8,7 @@ pub mod icon;
 pub mod keys;
 pub mod mirror;
 pub mod panels;
+pub mod playback;
 pub mod scene;
 pub mod view;
 
@@ -15,6 +16,10 @@ use leptos::mount::mount_to;
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 
+use crate::cluster::Setup;
+use crate::lab::{Lab, Recording};
+use keys::Act;
+use mirror::Mirror;
 use panels::head::Head;
 use panels::inspector::Inspector;
 use panels::lanes::Lanes;
@@ -23,6 +28,7 @@ use panels::stage::Stage;
 use panels::switch::Switch;
 use panels::transport::Transport;
 use panels::tree::Tree;
+use playback::Playback;
 use scene::Scene;
 use view::View;
 
@@ -40,7 +46,13 @@ pub fn mount() {
 fn Page() -> impl IntoView {
     let view = View::from_query();
     provide_context(view);
-    provide_context(Scene::new());
+    let mirror = Mirror::new(Lab::new(Recording::new(Setup::default())));
+    let scene = Scene::new(view, mirror);
+    let playback = Playback::start(mirror);
+    provide_context(mirror);
+    provide_context(scene);
+    provide_context(playback);
+    keys::listen(view, move |act| obey(act, view, scene, playback));
     view! {
         <div class="wide" data-seat=move || view.seat.get().tag()>
             <Head/>
@@ -52,5 +64,25 @@ fn Page() -> impl IntoView {
             <Lanes/>
             <Transport/>
         </div>
+    }
+}
+
+/// Does what a key means.
+fn obey(act: Act, view: View, scene: Scene, playback: Playback) {
+    match act {
+        Act::Play => playback.turn(),
+        Act::Verb(key) => scene.act(key),
+        Act::Verbs => focus_first(".verb"),
+        Act::Up => view.selected.set(None),
+        _ => {}
+    }
+}
+
+/// Gives the focus to the first element that a selector finds.
+fn focus_first(selector: &str) {
+    let found = document().query_selector(selector).ok().flatten();
+    if let Some(element) = found.and_then(|found| found.dyn_into::<web_sys::HtmlElement>().ok()) {
+        // An element that cannot take the focus now leaves it where it is.
+        let _ = element.focus();
     }
 }

@@ -1,14 +1,19 @@
-//! The scene: the pictures that panels show, each a memo.
+//! The scene: the pictures that panels show, each a memo over the run.
 //!
 //! *Invariant:* a panel is notified only when its picture differs.
 
 use leptos::prelude::*;
 
-use crate::picture::fixture;
-use crate::picture::inspector::InspectorPicture;
+use super::mirror::Mirror;
+use super::view::View;
+use crate::picture::ensemble::{self, Run};
+use crate::picture::inspector::{self, InspectorPicture};
 use crate::picture::sentence::SentencePicture;
-use crate::picture::stage::StagePicture;
-use crate::picture::tree::TreePicture;
+use crate::picture::stage::{self, StagePicture};
+use crate::picture::story;
+use crate::picture::target::Target;
+use crate::picture::tree::{self, TreePicture};
+use crate::zk::tree::Tree;
 
 /// The pictures.
 #[derive(Clone, Copy)]
@@ -21,18 +26,74 @@ pub struct Scene {
     pub inspector: Memo<Option<InspectorPicture>>,
     /// The sentence.
     pub sentence: Memo<Option<SentencePicture>>,
+    mirror: Mirror,
+    view: View,
+    before: RwSignal<Tree>,
 }
 
 impl Scene {
     /// The scene of the run that the page shows.
-    pub fn new() -> Scene {
-        Scene {
-            stage: Memo::new(|_| fixture::stage()),
-            tree: Memo::new(|_| fixture::tree()),
-            inspector: Memo::new(|_| Some(fixture::inspector())),
-            sentence: Memo::new(|_| Some(fixture::sentence())),
+    pub fn new(view: View, mirror: Mirror) -> Scene {
+        let before = RwSignal::new(Tree::new());
+        let stage = Memo::new(move |_| shown(mirror, stage::stage));
+        let tree = Memo::new(move |_| {
+            let open = view.open.get();
+            before.with(|before| shown(mirror, |run| tree::tree(run, before, &open)))
+        });
+        let inspector = Memo::new(move |_| {
+            let target: Target = view.selected.get()?;
+            let end = mirror.with(|lab| lab.position());
+            shown(mirror, |run| inspector::inspector(run, end, &target))
+        });
+        let sentence = Memo::new(move |_| {
+            mirror.track_trace();
+            mirror.with(|lab| story::told(Run::of(lab), lab.position()))
+        });
+        Scene { stage, tree, inspector, sentence, mirror, view, before }
+    }
+
+    /// A person takes a step: what changed before it is no news any more.
+    pub fn step(self) {
+        let tree = self.mirror.cluster(|cluster| {
+            ensemble::witness(cluster).map(|(_, database)| database.tree.clone())
+        });
+        if let Some(tree) = tree {
+            self.before.set(tree);
         }
     }
+
+    /// Gives a command, as a step of a person.
+    pub fn send(self, line: &str) {
+        self.step();
+        self.mirror.send(line);
+    }
+
+    /// Does what the selected thing's verb of this key says, if it has one.
+    pub fn act(self, key: char) {
+        let command = self.inspector.with_untracked(|picture| {
+            let verbs = &picture.as_ref()?.verbs;
+            verbs.iter().find(|verb| verb.key == key).map(|verb| verb.command.clone())
+        });
+        if let Some(command) = command {
+            self.send(&command);
+        }
+    }
+
+    /// Opens a closed path of the tree, or closes it.
+    pub fn turn(self, path: &str) {
+        self.view.open.update(|open| {
+            if !open.remove(path) {
+                open.insert(path.to_string());
+            }
+        });
+    }
+}
+
+/// A picture of the run, made anew when something has happened or a tenth of a second has passed.
+fn shown<T>(mirror: Mirror, picture: impl FnOnce(Run<'_>) -> T) -> T {
+    mirror.track_trace();
+    mirror.tenths();
+    mirror.with(|lab| picture(Run::of(lab)))
 }
 
 /// The scene of the page that is mounted.

@@ -8,6 +8,7 @@ use leptos::prelude::*;
 use web_sys::UrlSearchParams;
 
 use crate::picture::target::Target;
+use crate::picture::tree::{self, Open};
 use crate::text::{Catalog, Language, Phrase};
 
 /// How the page is lit.
@@ -96,6 +97,8 @@ pub struct View {
     pub selected: RwSignal<Option<Target>>,
     /// What a phone shows.
     pub seat: RwSignal<Seat>,
+    /// Which znodes are open in the tree.
+    pub open: RwSignal<Open>,
     /// Whether things travel.
     pub motion: RwSignal<Motion>,
     /// Whether single keys act.
@@ -116,6 +119,7 @@ impl View {
             theme: RwSignal::new(theme.unwrap_or_else(device_theme)),
             selected: RwSignal::new(None),
             seat: RwSignal::new(Seat::Cluster),
+            open: RwSignal::new(tree::opened_first()),
             motion: RwSignal::new(motion(asked("motion").as_deref())),
             single_keys: RwSignal::new(true),
             catalog: RwSignal::new(Arc::new(Catalog::of(language))),

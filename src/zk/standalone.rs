@@ -387,3 +387,152 @@ impl Step {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::sim::{
+        Event, Moment, Network, Outbox, Process, ProcessId, Sim, SimTime, Span, Trace,
+    };
+    use crate::zk::request::{Connect, Create, Op, mode};
+    use crate::zk::server::Server;
+    use crate::zk::settings::Settings;
+    use crate::zk::stat::{Millis, SessionId};
+    use crate::zk::words::{Message, Words};
+    use crate::zk::zxid::Zxid;
+
+    const SERVER: ProcessId = ProcessId(0);
+
+    /// A server, or a client that connects and then sends all its requests at once.
+    #[derive(Clone, Hash, Debug)]
+    enum Actor {
+        Server(Box<Server>),
+        Client { ops: Vec<Op>, heard: Vec<Message> },
+    }
+
+    impl Process for Actor {
+        type Words = Words;
+
+        fn handle(&mut self, event: Event<Words>, out: &mut Outbox<'_, Words>) {
+            match (self, event) {
+                (Actor::Server(server), event) => server.handle(event, out),
+                (Actor::Client { .. }, Event::Boot) => out.send(SERVER, hello()),
+                (Actor::Client { ops, heard }, Event::Message { message, .. }) => {
+                    if matches!(message, Message::ConnectReply(_)) {
+                        for (xid, op) in (1..).zip(ops.clone()) {
+                            out.send(SERVER, Message::Request { xid, op });
+                        }
+                    }
+                    heard.push(message);
+                }
+                _ => {}
+            }
+        }
+
+        fn crash(&mut self) {
+            if let Actor::Server(server) = self {
+                server.crash();
+            }
+        }
+    }
+
+    fn hello() -> Message {
+        let (last_zxid, password) = Default::default();
+        let timeout = Millis(4000);
+        Message::Connect(Connect { last_zxid, timeout, session: SessionId::NONE, password })
+    }
+
+    struct Run {
+        sim: Sim<Actor>,
+        trace: Trace<Words>,
+    }
+
+    impl Run {
+        fn new(ops: Vec<Op>) -> Run {
+            let mut sim = Sim::new(7, Network::default());
+            sim.add("zk1", Actor::Server(Server::standalone(Settings::default()).into()));
+            let client = sim.add("client", Actor::Client { ops, heard: Vec::new() });
+            let mut run = Run { sim, trace: Trace::default() };
+            run.intervene(|act| act.start(SERVER));
+            run.until(Span::ms(1));
+            run.intervene(|act| act.start(client));
+            run
+        }
+
+        fn intervene(&mut self, act: impl FnOnce(&mut crate::sim::Intervention<'_, Actor>)) {
+            self.sim.intervene(("test", None), &mut self.trace, act);
+        }
+
+        fn until(&mut self, time: Span) {
+            self.sim.advance_to(Moment::after(SimTime::ZERO + time), &mut self.trace);
+        }
+
+        fn server(&self) -> &Server {
+            match self.sim.process(SERVER) {
+                Actor::Server(server) => server,
+                Actor::Client { .. } => panic!("the first process is the server"),
+            }
+        }
+
+        fn facts(&self) -> Vec<String> {
+            let of = |record: crate::sim::Record<'_, Words>| -> Vec<String> {
+                let facts = record.facts().map(ToString::to_string);
+                facts.filter(|fact| !fact.starts_with("process-")).collect()
+            };
+            self.trace.iter().flat_map(of).collect()
+        }
+    }
+
+    fn create(path: &str, flags: i32) -> Op {
+        Op::Create(Create::new(path, "", flags).into())
+    }
+
+    #[test]
+    fn what_waits_is_written_in_one_batch() {
+        let mut run = Run::new(["/a", "/b", "/c", "/d"].map(|path| create(path, 0)).to_vec());
+        run.until(Span::ms(50));
+        let writes = run.trace.iter().filter(|record| record.name == "written").count();
+        assert_eq!(run.server().disk().last_zxid(), Zxid(5));
+        assert!(writes < 5, "one for the session, one for the first create, one for the others");
+    }
+
+    #[test]
+    fn a_crash_loses_what_was_not_written() {
+        let mut run = Run::new(vec![create("/a", 0), create("/b", 0)]);
+        while run.server().disk().last_zxid() < Zxid(1) {
+            run.sim.step(&mut run.trace).expect("the session is being opened");
+        }
+        let prepared = |server: &Server| match server.role() {
+            crate::zk::server::Role::Standalone(role) => role.last_given,
+            _ => panic!("it runs alone"),
+        };
+        while prepared(run.server()) < Zxid(3) {
+            run.sim.step(&mut run.trace).expect("the creates are on their way");
+        }
+        let on_disk = run.server().disk().last_zxid();
+        assert!(on_disk < Zxid(3), "what was prepared is not on the disk at once");
+        run.intervene(|act| act.kill(SERVER));
+        run.intervene(|act| act.start(SERVER));
+        run.until(Span::ms(100));
+        let database = run.server().database().expect("it runs again");
+        assert_eq!((database.last_zxid, database.sessions.size()), (on_disk, 1));
+        assert_eq!(database.tree.znode("/b"), None);
+    }
+
+    #[test]
+    fn a_silent_session_is_expired_with_its_ephemerals() {
+        let mut run = Run::new(vec![create("/a", mode::EPHEMERAL), create("/a", 0)]);
+        run.until(Span::ms(5999));
+        assert_eq!(run.facts().len(), 3);
+        run.until(Span::ms(6100));
+        let session = SessionId(1 << 56);
+        let expected = [
+            format!("session-opened session={session} timeout=4000ms"),
+            format!("znode-created path=/a owner={session} zxid=0x2"),
+            format!("request-refused session={session} error=NodeExists zxid=0x3"),
+            format!("session-expired session={session}"),
+            format!("session-closed session={session} ephemerals=1"),
+            "znode-deleted path=/a zxid=0x4".to_owned(),
+        ];
+        assert_eq!(run.facts(), expected);
+    }
+}

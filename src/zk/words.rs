@@ -124,7 +124,7 @@ crate::facts! {
         "watch-heard" => WatchHeard { kind: EventKind, path: Path },
         "looking" => Looking { round: Round, epoch: Epoch, zxid: Zxid },
         "vote-changed" => VoteChanged { candidate: ServerId, epoch: Epoch, zxid: Zxid },
-        "leader-elected" => Elected { leader: ServerId, round: Round },
+        "zk-elected" => Elected { leader: ServerId, round: Round },
         "epoch-proposed" => EpochProposed { epoch: Epoch },
         "synchronizing" => Synchronizing { learner: ServerId, way: Way, seen: Zxid },
         "log-truncated" => LogTruncated { to: Zxid, dropped: u32 },

@@ -19,8 +19,7 @@ use super::{Played, Player, Tally};
 
 /// Each kind that is played, by its file's name.
 pub const KINDS: &[(&str, Player)] = &[
-    ("assignor-range", |recorded| each(recorded, group_assignment)),
-    ("assignor-roundrobin", |recorded| each(recorded, group_assignment)),
+    ("assignor", |recorded| each(recorded, group_assignment)),
     ("group-coordinator", |recorded| each(recorded, coordinator)),
     ("leader-election", |recorded| each(recorded, election)),
     ("old-consumer", |recorded| each(recorded, old_assignment)),

@@ -48,7 +48,11 @@ fn main() -> ExitCode {
 fn bench() -> run::Outcome {
     tools::install(tools::Wanted::Everything)?;
     site::build()?;
-    run::example(run::Profile::Release, "bench", &[]).env("ZOOTROPE_DIST", site::folder()).run()
+    let figures = test::figures()?;
+    run::example(run::Profile::Release, "bench", &[])
+        .env("ZOOTROPE_DIST", site::folder())
+        .env("ZOOTROPE_FIGURES", figures)
+        .run()
 }
 
 /// The top of the repository.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Child;
 use std::time::Duration;
 
-use crate::run::{self, Outcome, program};
+use crate::run::{self, Outcome, Program, program};
 use crate::tools::{self, Wanted};
 
 /// Where the built site lies.
@@ -18,14 +18,13 @@ pub fn folder() -> PathBuf {
 /// Builds the page, serves it, and builds it again at each change, until it is interrupted.
 pub fn serve() -> Outcome {
     tools::install(Wanted::Page)?;
+    fetch()?;
     let port = free_port().ok_or("no port from 8080 to 8099 is free on 127.0.0.1")?;
     println!("building the page: some minutes the first time");
     let port_text = port.to_string();
     let flags = ["--release", "--cargo-profile", "serve", "--address", "127.0.0.1", "--port"];
-    let mut server = program("trunk", &[&["serve"], &flags[..], &[&port_text]].concat())
-        .within(&crate::top())
-        .env("NO_COLOR", "true");
-    let mut server = server.start()?;
+    let flags = [&["serve", "--offline"], &flags[..], &[&port_text]].concat();
+    let mut server = trunk(&flags).start()?;
     if wait_until_it_answers(port, &mut server) {
         println!("Zootrope is on http://127.0.0.1:{port}/ (Ctrl+C ends it)");
     }
@@ -48,6 +47,12 @@ pub fn build() -> Result<(), String> {
         true => Ok(()),
         false => Err("the site could not be packed".into()),
     }
+}
+
+/// Trunk, on this repository, without a look for newer versions of itself.
+fn trunk(arguments: &[&str]) -> Program {
+    let trunk = program("trunk", arguments).within(&crate::top());
+    trunk.env("NO_COLOR", "true").env("TRUNK_SKIP_VERSION_CHECK", "true")
 }
 
 /// Trunk builds offline; so the crates must be here before it begins.

@@ -2,6 +2,7 @@
 //! What each checks lies with the code; here it is started and counted.
 //! *Invariant: the last line is the sum over all kinds.*
 
+use std::path::PathBuf;
 use std::thread;
 
 use crate::run::{Outcome, Profile, Program, cargo, example};
@@ -20,6 +21,7 @@ struct Sum {
 
 /// Runs everything. The tools are built beside the native kinds, which need none of them.
 pub fn all() -> Outcome {
+    tools::checkers();
     let tools = thread::spawn(|| tools::install(Wanted::Everything));
     let mut kinds = vec![
         ("format", format()),
@@ -81,14 +83,40 @@ fn native_tests() -> Sum {
     counted(cargo(&[&["test", "--quiet", "--locked", "--profile", "runner"], &flags[..]].concat()))
 }
 
+/// Where the native tests write what each run comes to, for the wasm tests to compare.
+fn hashes() -> PathBuf {
+    let folder = crate::top().join("target");
+    // Where it cannot be made, the tests that want the file say so.
+    let _ = std::fs::create_dir_all(&folder);
+    folder.join("hashes.txt")
+}
+
 /// Released like the page: it shares what is built for that, and the engine is the one that ships.
 fn wasm_tests() -> Sum {
     heading("wasm tests");
     let flags = ["test", "--quiet", "--locked", "--target", WASM, "--tests", "--no-fail-fast"];
-    let program = cargo(&flags)
-        .env("WASM_BINDGEN_TEST_TIMEOUT", "300")
-        .env("WASM_BINDGEN_TEST_DRIVER_TIMEOUT", "60");
+    let program = in_browser(cargo(&flags)).env("ZOOTROPE_HASHES", hashes());
     counted(program)
+}
+
+/// The engine's figures in a browser, and the file that they are written to.
+pub fn figures() -> Result<PathBuf, String> {
+    let flags = ["test", "--locked", "--release", "--target", WASM, "--test", "figures", "--"];
+    let program = in_browser(cargo(&[&flags[..], &["--nocapture"]].concat()));
+    let (succeeded, lines) = program.within(&crate::top()).lines()?;
+    if !succeeded {
+        return Err("the engine's figures in a browser could not be measured".into());
+    }
+    let figures = lines.iter().filter_map(|line| line.trim().strip_prefix("figure: "));
+    let file = crate::top().join("target").join("figures.txt");
+    std::fs::write(&file, figures.collect::<Vec<_>>().join("\n"))
+        .map_err(|error| format!("{}: {error}", file.display()))?;
+    Ok(file)
+}
+
+/// A program that starts wasm in a browser, with patience for a busy machine.
+fn in_browser(program: Program) -> Program {
+    program.env("WASM_BINDGEN_TEST_TIMEOUT", "300").env("WASM_BINDGEN_TEST_DRIVER_TIMEOUT", "60")
 }
 
 /// The page as it is released, driven through its keys and buttons.

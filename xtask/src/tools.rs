@@ -68,6 +68,18 @@ fn tools_folder() -> PathBuf {
     cache.or_else(home).unwrap_or_else(std::env::temp_dir).join("zootrope").join("tools")
 }
 
+/// The parts of the toolchain that check: a toolchain installed by hand may lack them.
+pub fn checkers() {
+    for checker in ["rustfmt", "clippy-driver"] {
+        let component = checker.trim_end_matches("-driver");
+        if !matches!(program(checker, &["--version"]).quietly(), Ok((true, _))) {
+            say(&format!("adding the component {component}"));
+            // Where it cannot be added, the check that wants it fails and says so.
+            let _ = program("rustup", &["component", "add", component]).quietly();
+        }
+    }
+}
+
 fn wasm_target() -> Result<(), String> {
     const TARGET: &str = "wasm32-unknown-unknown";
     let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into());

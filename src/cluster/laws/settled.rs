@@ -4,6 +4,7 @@
 
 use super::{Verdict, none};
 use crate::cluster::{AnyProcess, Cluster};
+use crate::kafka::consumer::{Activity, Standing};
 use crate::sim::{Power, ProcessId};
 use crate::zk::client::State;
 
@@ -21,6 +22,8 @@ pub fn settled(cluster: &Cluster) -> Verdict {
 pub fn is_meant_to_run(process: &AnyProcess) -> bool {
     match process {
         AnyProcess::Zk(_) | AnyProcess::Shell(_) => true,
+        AnyProcess::Consumer(consumer) => consumer.activity() == Activity::Polling,
+        AnyProcess::Producer(producer) => producer.is_running(),
     }
 }
 
@@ -34,5 +37,9 @@ fn restful(cluster: &Cluster, id: ProcessId, process: &AnyProcess) -> Verdict {
             let state = shell.client().map(|client| client.state());
             none((state != Some(State::Connected)).then_some("has no session"))
         }
+        AnyProcess::Consumer(consumer) => {
+            none((consumer.standing() != Standing::Stable).then_some("has no share"))
+        }
+        AnyProcess::Producer(_) => Ok(()),
     }
 }

@@ -10,9 +10,12 @@ use std::collections::BTreeMap;
 use super::id::{Generation, MemberId, TopicName, TopicPartition};
 use super::java_hash;
 
+mod cooperative_sticky;
+mod general_sticky;
 pub mod old;
 mod range;
 mod round_robin;
+mod sticky;
 
 /// One member as the group's leader sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -42,6 +45,10 @@ pub enum Assignor {
     Range,
     /// All partitions dealt in a circle.
     RoundRobin,
+    /// Balanced, and what can stays.
+    Sticky,
+    /// The same, and what stays is read meanwhile.
+    CooperativeSticky,
 }
 
 /// Whether members give everything up before they join, or only what moves.
@@ -55,13 +62,16 @@ pub enum RebalanceProtocol {
 
 impl Assignor {
     /// Every assignor, in the order of their age.
-    pub const ALL: [Assignor; 2] = [Assignor::Range, Assignor::RoundRobin];
+    pub const ALL: [Assignor; 4] =
+        [Assignor::Range, Assignor::RoundRobin, Assignor::Sticky, Assignor::CooperativeSticky];
 
     /// The name in JoinGroup.
     pub fn name(self) -> &'static str {
         match self {
             Assignor::Range => "range",
             Assignor::RoundRobin => "roundrobin",
+            Assignor::Sticky => "sticky",
+            Assignor::CooperativeSticky => "cooperative-sticky",
         }
     }
 
@@ -73,7 +83,8 @@ impl Assignor {
     /// How its members give up partitions.
     pub fn protocol(self) -> RebalanceProtocol {
         match self {
-            Assignor::Range | Assignor::RoundRobin => RebalanceProtocol::Eager,
+            Assignor::CooperativeSticky => RebalanceProtocol::Cooperative,
+            Assignor::Range | Assignor::RoundRobin | Assignor::Sticky => RebalanceProtocol::Eager,
         }
     }
 
@@ -82,6 +93,8 @@ impl Assignor {
         match self {
             Assignor::Range => range::assign(counts, members),
             Assignor::RoundRobin => round_robin::assign(counts, members),
+            Assignor::Sticky => sticky::assign(counts, members),
+            Assignor::CooperativeSticky => cooperative_sticky::assign(counts, members),
         }
     }
 }

@@ -53,6 +53,8 @@ pub(super) struct Membership {
     rejoin: bool,
     preparation: Preparation,
     protocol: Option<Assignor>,
+    /// The last share and its generation, which the sticky assignor remembers.
+    last_share: (Assignment, Generation),
     /// As leader: what the members subscribe to, and how many partitions these topics had.
     pub(super) group_topics: Vec<TopicName>,
     snapshot: Option<PartitionCounts>,
@@ -70,6 +72,7 @@ impl Default for Membership {
             rejoin: true,
             preparation: Preparation::None,
             protocol: None,
+            last_share: (Arc::from([]), Generation::NONE),
             group_topics: Vec::new(),
             snapshot: None,
             to_assign: None,
@@ -141,21 +144,27 @@ impl Consumer {
     }
 
     fn join_request(&self) -> JoinGroupRequest {
-        let subscription = Arc::new(Subscription {
-            topics: self.settings.topics.clone(),
-            owned_partitions: self.partitions.keys().cloned().collect(),
-            generation_id: self.member.generation,
-        });
         let strategies = self.settings.partition_assignment_strategy.iter();
+        let protocol = |one: &Assignor| (one.name().into(), Arc::new(self.subscription(*one)));
         JoinGroupRequest {
             group_id: self.settings.group_id.clone(),
             session_timeout: self.settings.session_timeout,
             rebalance_timeout: self.settings.max_poll_interval,
             member_id: self.member.member_id.clone(),
             group_instance_id: self.settings.group_instance_id.clone(),
-            protocols: strategies.map(|one| (one.name().into(), subscription.clone())).collect(),
+            protocols: strategies.map(protocol).collect(),
             reason: "".into(),
         }
+    }
+
+    /// What it tells the leader; the eager sticky assignor adds what it had, given up as that is.
+    fn subscription(&self, assignor: Assignor) -> Subscription {
+        let (last, last_generation) = &self.member.last_share;
+        let (owned_partitions, generation_id) = match assignor {
+            Assignor::Sticky => (last.to_vec(), *last_generation),
+            _ => (self.partitions.keys().cloned().collect(), self.member.generation),
+        };
+        Subscription { topics: self.settings.topics.clone(), owned_partitions, generation_id }
     }
 
     /// Commits and gives up what is to be given up; `false` while the commit is under way.
@@ -304,6 +313,7 @@ impl Consumer {
     fn take_share(&mut self, share: &Assignment, out: &mut Outbox<'_, Words>) {
         self.member.standing = Standing::Stable;
         self.member.preparation = Preparation::None;
+        self.member.last_share = (share.clone(), self.member.generation);
         let now: BTreeSet<TopicPartition> = share.iter().cloned().collect();
         let gone: Vec<TopicPartition> =
             self.partitions.keys().filter(|held| !now.contains(held)).cloned().collect();

@@ -180,6 +180,29 @@ fn a_static_member_comes_back_to_what_it_had() {
 }
 
 #[test]
+fn a_cooperative_member_gives_up_only_what_moves() {
+    use crate::kafka::assignor::Assignor;
+    let mut scene = scene();
+    let sticky = |settings: &mut ConsumerSettings| {
+        settings.partition_assignment_strategy = vec![Assignor::CooperativeSticky];
+    };
+    start_with(&mut scene, "c1", sticky);
+    scene.pass(Span::secs(5), &[]);
+    start_with(&mut scene, "c2", sticky);
+    check(
+        &mut scene,
+        6,
+        &[
+            "c1 partitions-assigned partitions=- now=t-0,t-1",
+            "c1 partitions-assigned partitions=- now=t-0,t-1",
+            "c1 partitions-revoked partitions=t-2",
+            "c2 partitions-assigned partitions=- now=-",
+            "c2 partitions-assigned partitions=t-2 now=t-2",
+        ],
+    );
+}
+
+#[test]
 fn a_group_without_common_assignor_refuses() {
     use crate::kafka::assignor::Assignor;
     let mut scene = scene();

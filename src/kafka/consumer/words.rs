@@ -89,7 +89,7 @@ impl ConsumerSettings {
             session_timeout: Span::secs(45),
             heartbeat_interval: Span::secs(3),
             max_poll_interval: Span::secs(300),
-            partition_assignment_strategy: vec![Assignor::Range],
+            partition_assignment_strategy: vec![Assignor::Range, Assignor::CooperativeSticky],
             enable_auto_commit: true,
             auto_commit_interval: Span::secs(5),
             auto_offset_reset: OffsetReset::Latest,
@@ -102,6 +102,43 @@ impl ConsumerSettings {
             max_partition_fetch_bytes: 1 << 20,
             poll: Poll::Duration,
             on_error: OnError::GoOn,
+        }
+    }
+
+    /// Changes a setting by its real name; `None` if there is no such one or it cannot be so.
+    pub fn set(&mut self, name: &str, value: &str) -> Option<()> {
+        let ms = || value.parse().ok().map(Span::ms);
+        match name {
+            "session.timeout.ms" => self.session_timeout = ms()?,
+            "heartbeat.interval.ms" => self.heartbeat_interval = ms()?,
+            "max.poll.interval.ms" => self.max_poll_interval = ms()?,
+            "auto.commit.interval.ms" => self.auto_commit_interval = ms()?,
+            "request.timeout.ms" => self.request_timeout = ms()?,
+            "retry.backoff.ms" => self.retry_backoff = ms()?,
+            "metadata.max.age.ms" => self.metadata_max_age = ms()?,
+            "fetch.max.wait.ms" => self.fetch_max_wait = ms()?,
+            "enable.auto.commit" => self.enable_auto_commit = value.parse().ok()?,
+            "allow.auto.create.topics" => self.allow_auto_create_topics = value.parse().ok()?,
+            "group.instance.id" => self.group_instance_id = Some(value.into()),
+            "auto.offset.reset" => self.auto_offset_reset = OffsetReset::by_name(value)?,
+            "partition.assignment.strategy" => {
+                let assignors = value.split(',').map(Assignor::by_name).collect::<Option<_>>()?;
+                self.partition_assignment_strategy = assignors;
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+impl OffsetReset {
+    /// The policy of that name.
+    pub fn by_name(name: &str) -> Option<OffsetReset> {
+        match name {
+            "earliest" => Some(OffsetReset::Earliest),
+            "latest" => Some(OffsetReset::Latest),
+            "none" => Some(OffsetReset::None),
+            _ => None,
         }
     }
 }

@@ -44,6 +44,11 @@ impl Batch {
         self.records.iter().map(|record| (text(&record.key), text(&record.value))).collect()
     }
 
+    /// Whether it was given a sequence.
+    pub(super) fn is_numbered(&self) -> bool {
+        self.stamp.is_some()
+    }
+
     fn count(&self) -> u64 {
         self.records.len() as u64
     }
@@ -208,6 +213,14 @@ impl Accumulator {
         };
         let place = queue.batches.iter().take_while(earlier).count();
         queue.batches.insert(place, batch);
+    }
+
+    /// Takes the sequences of all waiting batches back.
+    pub(super) fn number_anew(&mut self) {
+        for queue in self.queues.values_mut() {
+            queue.next_sequence = 0;
+            queue.batches.iter_mut().for_each(|batch| batch.stamp = None);
+        }
     }
 
     /// Takes out the batches that have waited too long.

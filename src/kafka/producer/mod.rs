@@ -117,6 +117,11 @@ impl Producer {
         self.identity.map(|(id, _)| id)
     }
 
+    /// Whether nobody has asked it to close.
+    pub fn is_running(&self) -> bool {
+        self.activity == Activity::Running
+    }
+
     fn asked(&mut self, request: ProducerRequest, out: &mut Outbox<'_, Words>) {
         match request {
             ProducerRequest::Send(record) => self.send(record, out),
@@ -350,11 +355,23 @@ impl Producer {
         error: &'static str,
         out: &mut Outbox<'_, Words>,
     ) {
+        if batch.is_numbered() {
+            self.number_anew();
+        }
         for (_, value) in batch.shown() {
             self.failed += 1;
             let topic = partition.topic.clone();
             out.tell(ProducerFact::RecordFailed { topic, value, error });
         }
+    }
+
+    /// A batch with a sequence has failed: its place stays empty, so all are numbered anew.
+    // Source: TransactionManager.handleFailedBatch
+    // Real: the epoch is bumped by the producer itself; here it asks for a new id, because what
+    // follows is the same.
+    fn number_anew(&mut self) {
+        self.identity = None;
+        self.accumulator.number_anew();
     }
 
     // Source: Sender.handleProduceResponse, completeBatch
@@ -368,6 +385,7 @@ impl Producer {
             let answer = told.responses.iter().find(|answer| answer.partition == partition);
             match answer.map(|answer| answer.base_offset) {
                 Some(Ok(base)) => {
+                    self.failures = 0;
                     self.accumulator.done(&partition);
                     self.acked(&partition, &batch, Some(base), out);
                 }

@@ -92,3 +92,19 @@ fn a_steady_producer_goes_through_its_keys_and_closes_in_order() {
     let told = scene.pass(Span::secs(1), &["producer-closed"]);
     assert_eq!(told, ["p1 producer-closed acked=10 failed=0"]);
 }
+
+#[test]
+fn after_a_numbered_batch_has_failed_the_numbers_begin_anew() {
+    let (mut scene, producer) = scene(|settings| settings.delivery_timeout = Span::secs(2));
+    scene.refuse(10_000);
+    scene.request(producer, to_send(Some("ab"), "v0"));
+    let told = scene.pass(Span::secs(4), &["record-failed", "producer-ready"]);
+    let expected = [
+        "p1 producer-ready producer=0 epoch=0",
+        "p1 record-failed topic=t value=v0 error=TimeoutException",
+    ];
+    assert_eq!(told, expected);
+    scene.request(producer, to_send(Some("ab"), "v1"));
+    let told = scene.pass(Span::secs(1), &["producer-ready"]);
+    assert_eq!(told, ["p1 producer-ready producer=0 epoch=0"]);
+}

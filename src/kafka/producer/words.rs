@@ -79,6 +79,34 @@ impl ProducerSettings {
             steady: None,
         }
     }
+
+    /// Changes a setting by its real name; `None` if there is no such one or it cannot be so.
+    /// Fewer acknowledgements than all switch idempotence off, unless that is asked for later.
+    // Source: ProducerConfig.postProcessAndValidateIdempotenceConfigs
+    pub fn set(&mut self, name: &str, value: &str) -> Option<()> {
+        let ms = || value.parse().ok().map(Span::ms);
+        match name {
+            "acks" => {
+                self.acks = Acks::by_name(value)?;
+                self.enable_idempotence &= self.acks == Acks::All;
+            }
+            "enable.idempotence" => self.enable_idempotence = value.parse().ok()?,
+            "retries" => self.retries = value.parse().ok()?,
+            "delivery.timeout.ms" => self.delivery_timeout = ms()?,
+            "request.timeout.ms" => self.request_timeout = ms()?,
+            "max.block.ms" => self.max_block = ms()?,
+            "retry.backoff.ms" => self.retry_backoff = ms()?,
+            "retry.backoff.max.ms" => self.retry_backoff_max = ms()?,
+            "linger.ms" => self.linger = ms()?,
+            "batch.size" => self.batch_size = value.parse().ok()?,
+            "metadata.max.age.ms" => self.metadata_max_age = ms()?,
+            "max.in.flight.requests.per.connection" => {
+                self.max_in_flight_requests_per_connection = value.parse().ok()?;
+            }
+            _ => return None,
+        }
+        Some(())
+    }
 }
 
 /// What a producer waits for.

@@ -324,7 +324,7 @@ fn server_part(server: &Server, at: (i32, i32), selected: Option<&Target>, plate
     let label = Phrase::key("page.label.server")
         .with("name", &server.name)
         .with_phrase("role", server::standing(server))
-        .with("last", &server.last);
+        .with_phrase("last", server.last.clone());
     let drawing = if plate.phone {
         small_server(at, server, light)
     } else {

@@ -84,7 +84,7 @@ fn words((x, y): (i32, i32), server: &Server, plate: &Plate) -> Drawing {
     let second = if server.life.is_gone() { " gonet" } else { " i2" };
     drawing.text((left, y + 7), standing(server), format!("t11{second}"));
     if plate.minor && !server.life.is_gone() {
-        drawing.text((left, y + 21), Phrase::raw(&server.last), "t11 i3");
+        drawing.text((left, y + 21), server.last.clone(), "t11 i3");
     }
     drawing
 }

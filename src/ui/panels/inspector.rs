@@ -135,12 +135,14 @@ fn fact_line(view: View, fact: Fact) -> impl IntoView {
 
 #[component]
 fn VerbOf(verb: Verb) -> impl IntoView {
-    let view = use_view();
+    let (view, scene) = (use_view(), use_scene());
+    let command = verb.command.clone();
     let key = verb.key.to_string();
     let shortcut = key.clone();
     let name = verb.name;
     view! {
-        <button class="verb" data-command=verb.command aria-keyshortcuts=shortcut>
+        <button class="verb" data-command=verb.command aria-keyshortcuts=shortcut
+            on:click=move |_| scene.send(&command)>
             <IconOf icon=verb.icon/>{move || view.say(&name)}<kbd class="kbd">{key}</kbd>
         </button>
     }

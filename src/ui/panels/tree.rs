@@ -15,7 +15,7 @@ use crate::picture::target::Target;
 use crate::picture::tree::{Change, Kind, Row, TreePicture, Watch};
 use crate::text::Phrase;
 use crate::ui::icon::IconOf;
-use crate::ui::scene::use_scene;
+use crate::ui::scene::{Scene, use_scene};
 use crate::ui::view::{View, use_view};
 
 /// The height of a row.
@@ -71,7 +71,7 @@ pub fn Tree() -> impl IntoView {
             <div class="rows" role="tree" tabindex="0" node_ref=seen on:scroll=scrolled
                 aria-label=move || view.key("page.panel.tree")
                 attr:aria-activedescendant=active
-                on:keydown=move |event| walk(view, lines, &event)>
+                on:keydown=move |event| walk(view, scene, lines, &event)>
                 <div class="all" style:height=height role="presentation">
                     {(0..SLOTS).map(|number| view! { <Place number=number first=first lines=lines/> }).collect_view()}
                 </div>
@@ -91,30 +91,53 @@ fn position(lines: &[Line], path: &str) -> Option<usize> {
     lines.iter().position(|line| matches!(line, Line::Row(row) if row.path == path))
 }
 
-/// Up and down walk the rows; they are the tree's own keys while it has the focus.
-fn walk(view: View, lines: Memo<Vec<Line>>, event: &KeyboardEvent) {
-    let step: isize = match event.key().as_str() {
-        "ArrowDown" => 1,
-        "ArrowUp" => -1,
+/// The tree's own keys while it has the focus: up and down walk the rows, right opens, left
+/// closes or goes to the parent, Home and End go to the ends.
+fn walk(view: View, scene: Scene, lines: Memo<Vec<Line>>, event: &KeyboardEvent) {
+    let rows: Vec<Arc<Row>> =
+        lines.with_untracked(|lines| lines.iter().filter_map(row_of).collect());
+    let now = selected_path(view);
+    let at = now.and_then(|path| rows.iter().position(|row| row.path == path));
+    let last = rows.len().saturating_sub(1);
+    let next = match (event.key().as_str(), at) {
+        ("ArrowDown", at) => at.map_or(0, |at| (at + 1).min(last)),
+        ("ArrowUp", at) => at.map_or(0, |at| at.saturating_sub(1)),
+        ("Home", _) => 0,
+        ("End", _) => last,
+        ("ArrowRight", Some(at)) => open_or_enter(scene, &rows[at], at, last),
+        ("ArrowLeft", Some(at)) => close_or_leave(scene, &rows, at),
         _ => return,
     };
     event.prevent_default();
     event.stop_propagation();
-    let now = selected_path(view);
-    lines.with_untracked(|lines| {
-        let rows: Vec<&Row> = lines.iter().filter_map(row_of).collect();
-        let at = now.and_then(|path| rows.iter().position(|row| row.path == path));
-        let next =
-            at.map_or(0, |at| at.saturating_add_signed(step).min(rows.len().saturating_sub(1)));
-        if let Some(row) = rows.get(next) {
-            view.select(Target::Znode(row.path.clone()));
-        }
-    });
+    if let Some(row) = rows.get(next) {
+        view.select(Target::Znode(row.path.clone()));
+    }
 }
 
-fn row_of(line: &Line) -> Option<&Row> {
+fn open_or_enter(scene: Scene, row: &Row, at: usize, last: usize) -> usize {
+    if row.open {
+        return (at + 1).min(last);
+    }
+    if row.children > 0 {
+        scene.turn(&row.path);
+    }
+    at
+}
+
+fn close_or_leave(scene: Scene, rows: &[Arc<Row>], at: usize) -> usize {
+    let row = &rows[at];
+    if row.open {
+        scene.turn(&row.path);
+        return at;
+    }
+    let parent = rows[..at].iter().rposition(|above| above.depth < row.depth);
+    parent.unwrap_or(at)
+}
+
+fn row_of(line: &Line) -> Option<Arc<Row>> {
     match line {
-        Line::Row(row) => Some(row),
+        Line::Row(row) => Some(row.clone()),
         Line::Values { .. } => None,
     }
 }
@@ -173,6 +196,10 @@ fn row_view(view: View, slot: usize, row: Arc<Row>) -> impl IntoView {
         Change::Deleted => ("row ghost", "−"),
     };
     let label = row.label();
+    let scene = use_scene();
+    let path = row.path.clone();
+    let icon = if row.open { Icon::Down } else { Icon::Right };
+    let twist = (row.children > 0).then(|| view! { <IconOf icon=icon/> });
     view! {
         <div class=class class:lit=lit id=format!("znode-{slot}") role="treeitem" data-path=row.path.clone()
             aria-label=move || view.say(&label)
@@ -181,7 +208,7 @@ fn row_view(view: View, slot: usize, row: Arc<Row>) -> impl IntoView {
             aria-selected=move || is_selected().to_string() style:padding-left=indent(row.depth)
             on:click=move |_| view.select(target.clone())>
             <span class="gut">{gutter}</span>
-            <span class="tw">{(row.children > 0).then(|| view! { <IconOf icon=if row.open { Icon::Down } else { Icon::Right }/> })}</span>
+            <span class="tw" on:click=move |_| scene.turn(&path)>{twist}</span>
             <span class="kd"><IconOf icon=kind_icon(row.kind)/></span>
             <span class="nm"><bdi>{row.name().to_string()}</bdi></span>
             {value_view(view, &row)}

@@ -1,0 +1,275 @@
+//! What the ensemble holds: its servers, whose tree is to be believed, and every session.
+//!
+//! *Invariant:* what is said of a session's time is what the server says that counts it.
+
+use std::collections::BTreeMap;
+
+use super::stage::{Ensemble, Life, Role, Server, Thread};
+use super::tree::Watch;
+use crate::cluster::{AnyProcess, Cluster, Record, Trace};
+use crate::lab::Lab;
+use crate::sim::{Power, ProcessId, SimTime, Telling, What};
+use crate::text::Phrase;
+use crate::zk::database::Database;
+use crate::zk::ensemble::ServerId;
+use crate::zk::quorum_peer::{PeerRole, QuorumPeer};
+use crate::zk::server::{self, Server as Process};
+use crate::zk::session::Tracker;
+use crate::zk::stat::SessionId;
+use crate::zk::vote::Standing;
+use crate::zk::watch::WatchTable;
+use crate::zk::zxid::Zxid;
+
+/// What pictures are made from: the cluster at the cursor, and all that has been seen of the run.
+#[derive(Clone, Copy)]
+pub struct Run<'a> {
+    /// The cluster at the cursor.
+    pub cluster: &'a Cluster,
+    /// What has happened, beyond the cursor too.
+    pub trace: &'a Trace,
+}
+
+impl<'a> Run<'a> {
+    /// The run of a lab.
+    pub fn of(lab: &'a Lab) -> Run<'a> {
+        Run { cluster: lab.cluster(), trace: lab.trace() }
+    }
+
+    /// The time at the cursor.
+    pub fn now(&self) -> SimTime {
+        self.cluster.moment().at
+    }
+
+    /// The life of a process: the last thing that befell it tells how it ended.
+    pub fn life(&self, id: ProcessId) -> Life {
+        match self.cluster.power(id) {
+            Power::Running => Life::Running,
+            Power::Frozen => Life::Frozen,
+            Power::Off if self.ended_by(id, "process-killed") => Life::Killed,
+            Power::Off => Life::Stopped,
+        }
+    }
+
+    /// Whether a person did the last thing that befell a process.
+    pub fn is_marked(&self, id: ProcessId) -> bool {
+        let is_command = |record: Record<'_>| record.what == What::Command;
+        self.last(id).is_some_and(is_command) && self.life(id) != Life::Running
+    }
+
+    fn ended_by(&self, id: ProcessId, key: &str) -> bool {
+        self.last(id).is_some_and(|record| record.facts().any(|fact| fact.key() == key))
+    }
+
+    fn last(&self, id: ProcessId) -> Option<Record<'a>> {
+        self.trace.get(self.trace.find(self.cluster.last_event(id))?)
+    }
+}
+
+/// Every ZooKeeper server.
+pub fn processes(cluster: &Cluster) -> impl Iterator<Item = (ProcessId, &str, &Process)> {
+    cluster.processes().filter_map(|(id, name, process)| Some((id, name, process.zk()?)))
+}
+
+/// The servers as the stage shows them.
+pub fn servers(run: Run<'_>) -> Vec<Server> {
+    let shown = |(id, name, server): (ProcessId, &str, &Process)| Server {
+        name: name.to_string(),
+        role: role(server),
+        life: run.life(id),
+        last: last(server),
+    };
+    processes(run.cluster).map(shown).collect()
+}
+
+/// What is said under a server's role: how far it is, or for whom it votes.
+fn last(server: &Process) -> Phrase {
+    match server.peer().map(QuorumPeer::role) {
+        Some(PeerRole::Looking(looking)) => {
+            Phrase::key("page.server.votes").with("name", looking.proposed().candidate)
+        }
+        _ => Phrase::raw(written(last_zxid(server))),
+    }
+}
+
+/// A zxid as people read it: epoch and counter.
+pub fn written(zxid: Zxid) -> String {
+    format!("{}·{:04}", zxid.0 >> 32, zxid.0 & 0xffff_ffff)
+}
+
+fn last_zxid(server: &Process) -> Zxid {
+    server.database().map_or_else(|| server.disk().last_zxid(), |database| database.last_zxid)
+}
+
+fn role(server: &Process) -> Role {
+    match (server.role(), server.peer().map(QuorumPeer::standing)) {
+        (server::Role::Standalone(_), _) | (_, Some(Standing::Leading)) => Role::Leading,
+        (_, Some(Standing::Following)) => Role::Following,
+        (_, Some(Standing::Observing)) => Role::Observing,
+        (_, Some(Standing::Looking)) | (server::Role::Down, None) => Role::Looking,
+        (server::Role::Peer(_), None) => unreachable!("a peer has a standing"),
+    }
+}
+
+/// The server that counts the sessions' time, if one does.
+fn tracker(server: &Process) -> Option<&Tracker> {
+    match server.role() {
+        server::Role::Standalone(role) => Some(role.tracker()),
+        server::Role::Peer(peer) => match peer.role() {
+            PeerRole::Leading(leader) if leader.epoch().is_some() => Some(leader.tracker()),
+            _ => None,
+        },
+        server::Role::Down => None,
+    }
+}
+
+/// The ensemble as a whole.
+pub fn ensemble(run: Run<'_>) -> Ensemble {
+    let voting = servers(run).into_iter().filter(|server| server.role != Role::Observing);
+    let voters = i32::try_from(voting.count()).expect("few servers");
+    let leads = leader(run.cluster).is_some();
+    let last = processes(run.cluster).map(|(_, _, server)| last_zxid(server)).max();
+    let epoch = last.map_or(0, |zxid| zxid.0 >> 32);
+    Ensemble { epoch, together: together(run), voters, leads }
+}
+
+/// How many voting servers are with the leader; while there is none, how many vote for the same.
+fn together(run: Run<'_>) -> i32 {
+    let running = processes(run.cluster).filter(|(id, _, _)| run.life(*id) == Life::Running);
+    let mut votes: BTreeMap<ServerId, i32> = BTreeMap::new();
+    for (_, _, server) in running {
+        match server.peer().map(|peer| (peer.standing(), peer)) {
+            Some((Standing::Observing, _)) => {}
+            Some((_, peer)) => *votes.entry(choice(peer)).or_default() += 1,
+            None => *votes.entry(ServerId::STANDALONE).or_default() += 1,
+        }
+    }
+    votes.into_values().max().unwrap_or(0)
+}
+
+/// The server that another follows, leads as, or votes for.
+fn choice(peer: &QuorumPeer) -> ServerId {
+    match peer.role() {
+        PeerRole::Looking(looking) => looking.proposed().candidate,
+        _ => peer.leader().expect("who does not look has a leader"),
+    }
+}
+
+/// The server that leads, if one does and runs.
+pub fn leader(cluster: &Cluster) -> Option<(ProcessId, &Process)> {
+    let runs = |id: ProcessId| cluster.power(id) == Power::Running;
+    let mut leading = processes(cluster).filter(|(id, _, server)| {
+        runs(*id) && role(server) == Role::Leading && tracker(server).is_some()
+    });
+    leading.next().map(|(id, _, server)| (id, server))
+}
+
+/// The server whose tree is shown: the leader, else who knows most.
+pub fn witness(cluster: &Cluster) -> Option<(ProcessId, &Database)> {
+    if let Some((id, server)) = leader(cluster) {
+        return server.database().map(|database| (id, database));
+    }
+    let known = processes(cluster).filter_map(|(id, _, server)| Some((id, server.database()?)));
+    known.max_by_key(|(_, database)| database.last_zxid)
+}
+
+/// A session, as the ensemble sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// The session.
+    pub id: SessionId,
+    /// The process whose session it is, if that can be known.
+    pub owner: Option<String>,
+    /// The server to which it is attached.
+    pub server: Option<String>,
+    /// How its thread hangs.
+    pub thread: Thread,
+    /// What is left of its time, in tenths of a second.
+    pub left: i32,
+    /// Its whole time, in tenths of a second.
+    pub timeout: i32,
+}
+
+/// Every session that the ensemble knows.
+pub fn sessions(run: Run<'_>) -> Vec<Held> {
+    let (cluster, now) = (run.cluster, run.now());
+    let Some((_, database)) = witness(cluster) else { return Vec::new() };
+    let tracker = leader(cluster).and_then(|(_, server)| tracker(server));
+    let held = |(id, timeout): (&SessionId, &crate::zk::stat::Millis)| {
+        let timeout = tenths_of_ms(timeout.0);
+        let deadline = tracker.and_then(|t| t.session(*id)).map(|tracked| tracked.deadline);
+        let left = deadline.map_or(timeout, |deadline| tenths_until(deadline, now).min(timeout));
+        let attached = connection(cluster, *id);
+        let thread = match (&attached, tracker) {
+            (_, None) => Thread::Held,
+            (Some(_), _) => Thread::Taut,
+            (None, _) => Thread::Slack,
+        };
+        let (server, peer) = attached.unzip();
+        let owner = peer.or_else(|| owner(cluster, database, *id));
+        Held { id: *id, owner, server, thread, left, timeout }
+    };
+    database.sessions.iter().map(held).collect()
+}
+
+fn tenths_of_ms(ms: i64) -> i32 {
+    i32::try_from(ms / 100).unwrap_or(i32::MAX)
+}
+
+fn tenths_until(deadline: SimTime, now: SimTime) -> i32 {
+    let micros = deadline.as_micros().saturating_sub(now.as_micros());
+    i32::try_from(micros.div_ceil(100_000)).unwrap_or(i32::MAX)
+}
+
+/// The server that has an open connection of a session, and the process at its other end.
+fn connection(cluster: &Cluster, session: SessionId) -> Option<(String, String)> {
+    let running = processes(cluster).filter(|(id, _, _)| cluster.power(*id) != Power::Off);
+    let mut found = running.filter_map(|(_, name, server)| {
+        let connection = server.front()?.connection_of(session)?;
+        Some((name.to_string(), cluster.name(connection.id.peer).to_string()))
+    });
+    found.next()
+}
+
+/// The process whose session it is: the one that says so, else the broker that it registered.
+fn owner(cluster: &Cluster, database: &Database, session: SessionId) -> Option<String> {
+    let says = |(_, _, process): &(ProcessId, &str, &AnyProcess)| {
+        session_of(process).is_some_and(|(own, _)| own == session)
+    };
+    if let Some((_, name, _)) = cluster.processes().find(says) {
+        return Some(name.to_string());
+    }
+    let paths = database.tree.ephemerals(session)?;
+    let ids = crate::kafka::znodes::broker_ids();
+    let registered = paths.sorted().find_map(|path| path.strip_prefix(&format!("{ids}/")));
+    registered.map(|id| format!("broker{id}"))
+}
+
+/// The session of a process and the server it is connected to, as the process believes.
+pub fn session_of(process: &AnyProcess) -> Option<(SessionId, Option<String>)> {
+    let client = process.shell()?.client()?;
+    let found = Some((client.session(), client.server().map(|server| server.to_string())));
+    found.filter(|(session, _)| *session != SessionId::NONE)
+}
+
+/// Who watches which path, on every server that runs.
+pub fn watches(cluster: &Cluster) -> BTreeMap<String, Vec<(Watch, String)>> {
+    let mut watches: BTreeMap<String, Vec<(Watch, String)>> = BTreeMap::new();
+    let running = processes(cluster).filter(|(id, _, _)| cluster.power(*id) != Power::Off);
+    for database in running.filter_map(|(_, _, server)| server.database()) {
+        note(cluster, &database.data_watches, Watch::Data, &mut watches);
+        note(cluster, &database.child_watches, Watch::Children, &mut watches);
+    }
+    watches
+}
+
+fn note(
+    cluster: &Cluster,
+    table: &WatchTable,
+    watch: Watch,
+    watches: &mut BTreeMap<String, Vec<(Watch, String)>>,
+) {
+    for (path, connection, _) in table.iter() {
+        let who = cluster.name(connection.peer).to_string();
+        watches.entry(path.to_string()).or_default().push((watch, who));
+    }
+}

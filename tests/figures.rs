@@ -1,0 +1,55 @@
+//! Figures of the engine that only a browser can give; examples/bench.rs sets them against budgets.
+//! It fails when nothing runs, never for being slow: how slow is too slow is not said here.
+#![cfg(target_arch = "wasm32")]
+
+use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
+use zootrope::lab::{Lab, Recording};
+use zootrope::sim::Span;
+
+wasm_bindgen_test_configure!(run_in_browser);
+
+#[wasm_bindgen_test]
+fn the_engine_has_its_figures() {
+    let recording = Recording::parse(include_str!("support/busy.txt")).expect("it is written so");
+    let mut lab = Lab::new(recording);
+    play(&mut lab, 100_000);
+    console_log!("figure: run hash: {:016x}", lab.trace().hash());
+    let begun = now();
+    let before = lab.position();
+    play(&mut lab, 1_000_000);
+    let rate = count(lab.position() - before) / (now() - begun);
+    console_log!("figure: engine, wasm: {rate}");
+    console_log!("figure: seek in 1 M events, wasm, p95: {}", seeks(&mut lab));
+}
+
+fn play(lab: &mut Lab, events: usize) {
+    while lab.position() < events {
+        let next = lab.moment().at + Span::secs(10);
+        lab.advance_to(next);
+    }
+}
+
+/// The p95 of going to a hundred places all over the history, in milliseconds.
+fn seeks(lab: &mut Lab) -> f64 {
+    let end = lab.position();
+    let place = |number: usize| (number * 7919 + 13) % 100 * (end / 100);
+    let mut times: Vec<f64> = (0..100)
+        .map(|number| {
+            let begun = now();
+            lab.seek_position(place(number));
+            now() - begun
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    times[95]
+}
+
+/// Milliseconds, in fractions.
+fn now() -> f64 {
+    let window = web_sys::window().expect("it runs in a page");
+    window.performance().expect("every browser has it").now()
+}
+
+fn count(number: usize) -> f64 {
+    f64::from(u32::try_from(number).expect("fewer than four billion"))
+}
