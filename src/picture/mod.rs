@@ -6,6 +6,7 @@
 
 pub mod drawing;
 pub mod ensemble;
+pub mod flight;
 pub mod inspector;
 pub mod sentence;
 pub mod shape;

@@ -7,6 +7,7 @@ pub mod draw;
 pub mod icon;
 pub mod keys;
 pub mod mirror;
+pub mod moving;
 pub mod panels;
 pub mod playback;
 pub mod scene;

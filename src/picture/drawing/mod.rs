@@ -8,6 +8,7 @@ pub mod broker;
 pub mod client;
 pub mod icon;
 pub mod plate;
+pub mod route;
 pub mod server;
 pub mod session;
 pub mod strip;

@@ -4,7 +4,7 @@
 //! *Invariant:* a place depends on the plate and on how many things there are, on nothing else.
 
 use crate::picture::shape::Drawing;
-use crate::picture::stage::{Broker, Server, Session, StagePicture};
+use crate::picture::stage::{Broker, Group, Producer, Server, Session, StagePicture};
 use crate::picture::target::Target;
 use crate::text::Phrase;
 
@@ -139,6 +139,23 @@ impl Plate {
             return (card.at.0 + 90, card.at.1 + 30);
         }
         (card.at.0 + card.size.0 / 2, self.sessions)
+    }
+
+    /// The heights of the two buses: among brokers, and between clients and brokers.
+    pub fn buses(&self) -> (i32, i32) {
+        self.wires
+    }
+
+    /// Where the wire of a client begins: of a producer, or of a member of a group.
+    pub fn client_top(&self, picture: &StagePicture, name: &str) -> Option<(i32, i32)> {
+        let (left, right) = self.frames(picture.producers.len(), picture.groups.len());
+        let is_it = |producer: &Producer| producer.name == name;
+        if let Some(number) = picture.producers.iter().position(is_it) {
+            return left.get(number).map(|frame| (frame.at.0 + 86, frame.at.1));
+        }
+        let has_it = |group: &Group| group.members.iter().any(|member| member.name == name);
+        let number = picture.groups.iter().position(has_it)?;
+        right.get(number).map(|frame| (frame.at.0 + frame.size.0 / 2, frame.at.1))
     }
 
     /// The frames of the clients: producers to the left, groups to the right.

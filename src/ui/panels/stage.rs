@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use leptos::prelude::*;
-use leptos::svg;
+use leptos::{html, svg};
 use web_sys::Element;
 
 use super::PanelHead;
@@ -16,6 +16,8 @@ use crate::picture::shape::{Drawing, Shape};
 use crate::picture::target::Target;
 use crate::text::Language;
 use crate::ui::draw;
+use crate::ui::mirror::use_mirror;
+use crate::ui::moving;
 use crate::ui::scene::use_scene;
 use crate::ui::view::{Theme, View, use_view};
 
@@ -41,6 +43,8 @@ pub fn Stage() -> impl IntoView {
         (order, by_key)
     });
     let order = Memo::new(move |_| parts.with(|(order, _)| order.clone()));
+    let canvas = NodeRef::<html::Canvas>::new();
+    moving::keep_painted(canvas, (view, scene, use_mirror()), plate);
     let view_box = move || plate.with(|plate| format!("0 0 {} {}", plate.size.0, plate.size.1));
     view! {
         <section class="stage" id="stage" aria-label=move || view.key("page.panel.cluster")>
@@ -58,6 +62,7 @@ pub fn Stage() -> impl IntoView {
                         <PartOf of=parts key=key/>
                     </For>
                 </svg>
+                <canvas class="moving" aria-hidden="true" node_ref=canvas></canvas>
             </div>
         </section>
     }
