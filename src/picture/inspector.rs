@@ -98,7 +98,8 @@ pub fn inspector(run: Run<'_>, end: usize, target: &Target) -> Option<InspectorP
         Target::Process(name) => process(run, name)?,
         Target::Session(owner) => session(run, owner)?,
         Target::Znode(path) => znode(run, path)?,
-        Target::Partition(_) | Target::Group(_) | Target::Event(_) => return None,
+        Target::Event(id) => event(run, *id)?,
+        Target::Partition(_) | Target::Group(_) => return None,
     };
     let about = about(run, target);
     let index = match target {
@@ -305,6 +306,18 @@ fn znode(run: Run<'_>, path: &str) -> Option<InspectorPicture> {
         ("page.fact.value", value),
     ];
     picture.facts.extend(counted.map(|(name, value)| fact(name, Phrase::raw(value))));
+    Some(picture)
+}
+
+/// An event: what it told; its chain is the rest.
+fn event(run: Run<'_>, id: u64) -> Option<InspectorPicture> {
+    let record = run.trace.get(run.trace.find(crate::sim::EventId(id))?)?;
+    let said = story::sentence(run, &record)?;
+    let mut picture = empty(Target::Event(id), said.phrase());
+    picture.state = when(record.at, run.now());
+    let place = record.process.map(|id| run.cluster.name(id).to_string());
+    picture.facts.extend(place.map(|name| pointing("page.fact.at", &name)));
+    picture.facts.push(fact("page.fact.event", Phrase::raw(id)));
     Some(picture)
 }
 

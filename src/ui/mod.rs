@@ -22,16 +22,17 @@ use crate::lab::{Lab, Recording};
 use keys::Act;
 use mirror::Mirror;
 use panels::head::Head;
+use panels::help::Help;
 use panels::inspector::Inspector;
 use panels::lanes::Lanes;
-use panels::sentence::Sentence;
+use panels::sentence::{Sentence, Spoken};
 use panels::stage::Stage;
 use panels::switch::Switch;
 use panels::transport::Transport;
 use panels::tree::Tree;
 use playback::Playback;
 use scene::Scene;
-use view::View;
+use view::{Over, View};
 
 /// Puts the page in the seat that `index.html` keeps for it.
 pub fn mount() {
@@ -53,9 +54,11 @@ fn Page() -> impl IntoView {
     provide_context(mirror);
     provide_context(scene);
     provide_context(playback);
+    sign(mirror, playback);
     keys::listen(view, move |act| obey(act, view, scene, playback));
     view! {
-        <div class="wide" data-seat=move || view.seat.get().tag()>
+        <div class="wide" data-seat=move || view.seat.get().tag()
+            data-over=move || view.over.get().tag() data-full=move || view.full.get().to_string()>
             <Head/>
             <Switch/>
             <Tree/>
@@ -64,8 +67,25 @@ fn Page() -> impl IntoView {
             <Sentence/>
             <Lanes/>
             <Transport/>
+            <Help/>
+            <Spoken/>
         </div>
     }
+}
+
+/// While time stands still, the body carries the hash of the whole state.
+fn sign(mirror: Mirror, playback: Playback) {
+    Effect::new(move || {
+        mirror.track_trace();
+        mirror.tenths();
+        if playback.playing.get() {
+            return;
+        }
+        let hash = mirror.cluster(|cluster| format!("{:016x}", cluster.hash()));
+        if let Some(body) = document().body() {
+            body.set_attribute("data-state-hash", &hash).expect("this is an attribute's name");
+        }
+    });
 }
 
 /// Does what a key means.
@@ -74,7 +94,12 @@ fn obey(act: Act, view: View, scene: Scene, playback: Playback) {
         Act::Play => playback.turn(),
         Act::Verb(key) => scene.act(key),
         Act::Verbs => focus_first(".verb"),
-        Act::Up => view.selected.set(None),
+        Act::Up => view.up(),
+        Act::Cause => scene.to_cause(),
+        Act::Effect => scene.to_effect(),
+        Act::Help => view.lay(Over::Help),
+        Act::Blank => view.lay(Over::Blank),
+        Act::Full => view.full.update(|full| *full = !*full),
         _ => {}
     }
 }

@@ -79,6 +79,35 @@ impl Scene {
         }
     }
 
+    /// Selects the event that the sentence tells: the inspector says why it came.
+    pub fn ask_why(self) {
+        let event = self.sentence.with_untracked(|said| said.as_ref().and_then(|s| s.event));
+        if let Some(event) = event {
+            self.view.select(Target::Event(event));
+        }
+    }
+
+    /// Goes to the cause of the selected event, or asks why the last one came.
+    pub fn to_cause(self) {
+        let is_event = |target: &Option<Target>| matches!(target, Some(Target::Event(_)));
+        if !self.view.selected.with_untracked(is_event) {
+            return self.ask_why();
+        }
+        self.go_to(|picture| picture.causes.first().and_then(|link| link.event));
+    }
+
+    /// Goes to the first thing that the selected event led to.
+    pub fn to_effect(self) {
+        self.go_to(|picture| picture.effects.last().and_then(|link| link.event));
+    }
+
+    fn go_to(self, event: impl Fn(&InspectorPicture) -> Option<u64>) {
+        let found = self.inspector.with_untracked(|picture| picture.as_ref().and_then(event));
+        if let Some(event) = found {
+            self.view.select(Target::Event(event));
+        }
+    }
+
     /// Opens a closed path of the tree, or closes it.
     pub fn turn(self, path: &str) {
         self.view.open.update(|open| {

@@ -86,6 +86,31 @@ pub enum Motion {
     Still,
 }
 
+/// What lies over the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// Nothing.
+    Nothing,
+    /// Help, with the table of keys.
+    Help,
+    /// The verbs of the selected thing, on a phone.
+    Sheet,
+    /// A blank page, for a teacher who wants to be looked at.
+    Blank,
+}
+
+impl Over {
+    /// The name that the style sheet knows.
+    pub fn tag(self) -> &'static str {
+        match self {
+            Over::Nothing => "nothing",
+            Over::Help => "help",
+            Over::Sheet => "sheet",
+            Over::Blank => "blank",
+        }
+    }
+}
+
 /// The view. It is copied freely: its signals live as long as the page.
 #[derive(Clone, Copy)]
 pub struct View {
@@ -97,6 +122,10 @@ pub struct View {
     pub selected: RwSignal<Option<Target>>,
     /// What a phone shows.
     pub seat: RwSignal<Seat>,
+    /// What lies over the page.
+    pub over: RwSignal<Over>,
+    /// Whether the stage has the whole screen.
+    pub full: RwSignal<bool>,
     /// Which znodes are open in the tree.
     pub open: RwSignal<Open>,
     /// Whether things travel.
@@ -119,6 +148,8 @@ impl View {
             theme: RwSignal::new(theme.unwrap_or_else(device_theme)),
             selected: RwSignal::new(None),
             seat: RwSignal::new(Seat::Cluster),
+            over: RwSignal::new(Over::Nothing),
+            full: RwSignal::new(false),
             open: RwSignal::new(tree::opened_first()),
             motion: RwSignal::new(motion(asked("motion").as_deref())),
             single_keys: RwSignal::new(true),
@@ -147,6 +178,20 @@ impl View {
     pub fn select(self, target: Target) {
         if self.selected.with_untracked(|now| now.as_ref() != Some(&target)) {
             self.selected.set(Some(target));
+        }
+    }
+
+    /// Lays something over the page, or takes it away again.
+    pub fn lay(self, over: Over) {
+        self.over.update(|now| *now = if *now == over { Over::Nothing } else { over });
+    }
+
+    /// Goes one step up: out of what lies over the page, then out of the selection.
+    pub fn up(self) {
+        if self.over.get_untracked() == Over::Nothing {
+            self.selected.set(None);
+        } else {
+            self.over.set(Over::Nothing);
         }
     }
 

@@ -10,6 +10,7 @@ use crate::picture::drawing::icon::Icon;
 use crate::picture::drawing::{Light, session};
 use crate::picture::inspector::{Fact, InspectorPicture, Link, Sign, Verb};
 use crate::picture::shape::Drawing;
+use crate::picture::target::Target;
 use crate::text::Phrase;
 use crate::ui::icon::IconOf;
 use crate::ui::scene::use_scene;
@@ -21,7 +22,7 @@ pub fn Inspector() -> impl IntoView {
     let (view, scene) = (use_view(), use_scene());
     let something = Memo::new(move |_| scene.inspector.with(Option::is_some));
     view! {
-        <aside class="insp" id="inspector" aria-label=move || view.key("page.panel.selected")>
+        <section class="insp" id="inspector" aria-label=move || view.key("page.panel.selected")>
             <PanelHead figure="page.figure.selected" name="page.panel.selected">
                 <button class="btn bare sq" aria-label=move || view.key("page.close") on:click=move |_| view.selected.set(None)>
                     <IconOf icon=Icon::Close/>
@@ -30,7 +31,7 @@ pub fn Inspector() -> impl IntoView {
             <Show when=move || something.get() fallback=move || view! { <p class="note">{move || view.key("page.nothing-selected")}</p> }>
                 <Selected/>
             </Show>
-        </aside>
+        </section>
     }
 }
 
@@ -150,10 +151,18 @@ fn VerbOf(verb: Verb) -> impl IntoView {
 
 fn link_line(view: View, link: Link, class: &'static str) -> impl IntoView {
     let you = if link.by_you { " you" } else { "" };
+    let said = view.say(&link.words);
+    let words = match link.event {
+        Some(event) => view! {
+            <button on:click=move |_| view.select(Target::Event(event))>{said}</button>
+        }
+        .into_any(),
+        None => said.into_any(),
+    };
     view! {
         <li class=format!("{class}{you}")>
             <span class="when">{view.say(&link.when)}</span>
-            {view.say(&link.words)}
+            {words}
         </li>
     }
 }

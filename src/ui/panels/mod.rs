@@ -1,6 +1,7 @@
 //! The panels: one file each, each with its style sheet of the same name.
 
 pub mod head;
+pub mod help;
 pub mod inspector;
 pub mod lanes;
 pub mod sentence;

@@ -2,15 +2,17 @@
 //!
 //! *Invariant:* every chip points at the thing that it names.
 
+use std::time::Duration;
+
 use leptos::prelude::*;
 
 use crate::picture::drawing::icon::Icon;
 use crate::picture::sentence::{Chip, Field, SentencePicture};
 use crate::picture::target::Target;
-use crate::text::{Catalog, Piece};
+use crate::text::{Catalog, Phrase, Piece};
 use crate::ui::icon::IconOf;
 use crate::ui::scene::use_scene;
-use crate::ui::view::{View, use_view};
+use crate::ui::view::{Over, View, use_view};
 
 /// The sentence bar.
 #[component]
@@ -19,6 +21,11 @@ pub fn Sentence() -> impl IntoView {
     let words = move || {
         let catalog = view.catalog();
         scene.sentence.with(|sentence| sentence.as_ref().map(|said| spoken(view, &catalog, said)))
+    };
+    let act = move || {
+        let name = scene.inspector.with(|picture| picture.as_ref().map(|p| p.name.clone()));
+        let name = name.unwrap_or_else(|| Phrase::key("page.panel.cluster"));
+        view.say(&Phrase::key("page.act").with_phrase("name", name))
     };
     let by_you = move || scene.sentence.with(|said| said.as_ref().is_some_and(|s| s.by_you));
     view! {
@@ -30,12 +37,41 @@ pub fn Sentence() -> impl IntoView {
                 </svg>
             </Show>
             <p>{words}</p>
-            <button class="btn">
+            <button class="btn act" on:click=move |_| view.lay(Over::Sheet)>{act}</button>
+            <button class="btn why-button" aria-keyshortcuts="[" on:click=move |_| scene.ask_why()>
                 <IconOf icon=Icon::Why/>{move || view.key("page.why")}<kbd class="kbd">"["</kbd>
             </button>
             <button class="btn ink">{move || view.key("page.next")}<IconOf icon=Icon::Next/></button>
         </section>
     }
+}
+
+/// How long the page waits before it speaks again.
+const PAUSE: Duration = Duration::from_millis(1500);
+
+/// The sentence for who listens: never more than one in a while, and always the latest.
+#[component]
+pub fn Spoken() -> impl IntoView {
+    let (view, scene) = (use_view(), use_scene());
+    let said = RwSignal::new(String::new());
+    let waits = StoredValue::new(false);
+    Effect::new(move || {
+        scene.sentence.track();
+        if waits.get_value() {
+            return;
+        }
+        waits.set_value(true);
+        set_timeout(
+            move || {
+                let Some(now) = scene.sentence.try_get_untracked() else { return };
+                waits.set_value(false);
+                let words = now.map(|now| view.say(&now.phrase())).unwrap_or_default();
+                said.set(words);
+            },
+            PAUSE,
+        );
+    });
+    view! { <div class="spoken" role="log" aria-live="polite">{move || said.get()}</div> }
 }
 
 fn spoken(view: View, catalog: &Catalog, sentence: &SentencePicture) -> Vec<AnyView> {

@@ -19,7 +19,7 @@ use crate::ui::draw;
 use crate::ui::mirror::use_mirror;
 use crate::ui::moving;
 use crate::ui::scene::use_scene;
-use crate::ui::view::{Theme, View, use_view};
+use crate::ui::view::{Over, Theme, View, use_view};
 
 type Parts = BTreeMap<String, Arc<Part>>;
 
@@ -136,13 +136,37 @@ fn PartOf(
         let target = target.clone();
         move || (view.selected.get().as_ref() == Some(&target)).to_string()
     };
+    let again = Again::of(target.clone());
     let (process, session, kind) = marks(&target);
     view! {
         <g class=format!("part {kind}") role="button" tabindex="0" aria-label=label aria-pressed=is_selected
             data-process=process data-session=session
-            on:focus=move |_| view.select(target.clone())>
+            on:focus=move |_| view.select(target.clone())
+            on:click=move |_| again.click(view)>
             <g node_ref=group aria-hidden="true"></g>
         </g>
+    }
+}
+
+/// The second tap on the selected thing asks for its verbs. The first one also gives it the
+/// focus, which selects it before the click arrives.
+#[derive(Clone)]
+struct Again {
+    target: Target,
+    tapped: StoredValue<bool>,
+}
+
+impl Again {
+    fn of(target: Target) -> Again {
+        Again { target, tapped: StoredValue::new(false) }
+    }
+
+    fn click(&self, view: View) {
+        let selected = view.selected.get_untracked().as_ref() == Some(&self.target);
+        if selected && self.tapped.get_value() && is_narrow() {
+            view.over.set(Over::Sheet);
+        }
+        self.tapped.set_value(selected);
     }
 }
 

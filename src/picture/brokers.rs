@@ -1,0 +1,292 @@
+//! What the brokers and clients hold: logs with their leaders, crowns, coordinators, groups.
+//!
+//! What a process believes is shown as its belief; what only ZooKeeper or a newer broker knows is
+//! taken from whoever has heard it last. *Invariant:* a copy of a partition begins at the same
+//! offset on every broker, so that the gates stand under each other.
+
+use std::collections::BTreeMap;
+
+use super::ensemble::{self, Run};
+use super::stage::{
+    Broker, Cell, Crown, Group, Life, Member, Producer, Replica, Slot, Stand, life_key,
+};
+use crate::cluster::AnyProcess;
+use crate::kafka::broker::{self, Phase};
+use crate::kafka::consumer::Consumer;
+use crate::kafka::consumer::reading::Position;
+use crate::kafka::id::{BrokerId, Offset, TopicPartition};
+use crate::kafka::message::Acks;
+use crate::kafka::metadata_cache::is_internal;
+use crate::kafka::partition::Partition;
+use crate::kafka::znodes;
+use crate::sim::ProcessId;
+use crate::text::Phrase;
+
+/// The most records that a strip shows.
+const SHOWN: i64 = 13;
+
+/// Every broker process.
+fn processes<'a>(
+    run: Run<'a>,
+) -> impl Iterator<Item = (ProcessId, &'a str, &'a broker::Broker)> {
+    run.cluster.processes().filter_map(|(id, name, process)| Some((id, name, process.broker()?)))
+}
+
+/// What is known of every partition by the broker that heard of it last.
+type Known<'a> = BTreeMap<&'a TopicPartition, &'a Partition>;
+
+fn known<'a>(run: Run<'a>) -> Known<'a> {
+    let mut known = Known::new();
+    for (_, _, broker) in processes(run) {
+        let Some(running) = broker.running() else { continue };
+        for partition in running.replicas().partitions() {
+            let last = known.entry(&partition.tp).or_insert(partition);
+            if partition.partition_epoch > last.partition_epoch {
+                *last = partition;
+            }
+        }
+    }
+    known
+}
+
+/// Where the strips of each partition begin.
+fn firsts(run: Run<'_>) -> BTreeMap<TopicPartition, i64> {
+    let mut ends: BTreeMap<TopicPartition, i64> = BTreeMap::new();
+    for (_, _, broker) in processes(run) {
+        for (tp, _, end, _) in logs(broker) {
+            let longest = ends.entry(tp).or_default();
+            *longest = (*longest).max(end);
+        }
+    }
+    ends.into_iter().map(|(tp, end)| (tp, (end - SHOWN).max(0))).collect()
+}
+
+/// Every log of a broker: its partition, start, end and HW, running or not.
+fn logs(broker: &broker::Broker) -> Vec<(TopicPartition, i64, i64, i64)> {
+    let numbers = |start: Offset, end: Offset, hw: Offset| (start.0, end.0, hw.0);
+    let mut logs = Vec::new();
+    match broker.running() {
+        Some(running) => {
+            for partition in running.replicas().partitions() {
+                let log = &partition.log;
+                let (start, end, hw) = numbers(log.start(), log.end(), partition.hw);
+                logs.push((partition.tp.clone(), start, end, hw));
+            }
+        }
+        None => {
+            for (tp, stored) in broker.disk().replicas.iter() {
+                let hw = stored.checkpointed_hw;
+                let (start, end, hw) = numbers(stored.log.start(), stored.log.end(), hw);
+                logs.push((tp.clone(), start, end, hw));
+            }
+        }
+    }
+    logs
+}
+
+/// The brokers as the stage shows them.
+pub fn brokers(run: Run<'_>) -> Vec<Broker> {
+    let (known, firsts, committed) = (known(run), firsts(run), committed(run));
+    let active = active_controller(run);
+    let shown = processes(run).map(|(process, name, broker)| {
+        let id = broker.id();
+        let running = broker.running();
+        let controls = running.filter(|running| running.controller().is_active());
+        let crown = controls.map(|running| Crown {
+            epoch: i64::from(running.controller().epoch().0),
+            stale: active.is_some_and(|active| active != id),
+        });
+        let mut replicas = replicas(broker, &known, &firsts);
+        for replica in &mut replicas {
+            if let Stand::Leading { .. } = replica.stand {
+                replica.committed = committed.get(&replica.partition).copied();
+            }
+        }
+        let internal = logs(broker).iter().filter(|(tp, ..)| is_internal(&tp.topic)).count();
+        Broker {
+            name: name.to_string(),
+            id: id.0,
+            life: run.life(process),
+            state: Phrase::key(state_key(run.life(process), running.map(broker::Running::phase))),
+            leads: led(&known, id),
+            crown,
+            coordinates: running.map(coordinates).unwrap_or_default(),
+            replicas,
+            internal: i32::try_from(internal).unwrap_or(i32::MAX),
+            marked: run.is_marked(process),
+        }
+    });
+    shown.collect()
+}
+
+/// The controller as ZooKeeper says.
+fn active_controller(run: Run<'_>) -> Option<BrokerId> {
+    let (_, database) = ensemble::witness(run.cluster)?;
+    let znode = database.tree.znode(&znodes::controller())?;
+    Some(znodes::ControllerZnode::decode(&znode.data)?.broker)
+}
+
+fn state_key(life: Life, phase: Option<&Phase>) -> &'static str {
+    match (life, phase) {
+        (Life::Running, Some(Phase::Starting(_))) => "page.life.starting",
+        (Life::Running, Some(Phase::Stopping(_))) => "page.life.stopping",
+        _ => life_key(life),
+    }
+}
+
+/// How many partitions that people made a broker leads, as was heard last.
+fn led(known: &Known<'_>, id: BrokerId) -> i32 {
+    let led = known.values().filter(|partition| partition.leader == id);
+    let led = led.filter(|partition| !is_internal(&partition.tp.topic));
+    i32::try_from(led.count()).unwrap_or(i32::MAX)
+}
+
+fn coordinates(running: &broker::Running) -> Vec<String> {
+    running.groups().groups().map(|group| group.group_id.to_string()).collect()
+}
+
+fn replicas(
+    broker: &broker::Broker,
+    known: &Known<'_>,
+    firsts: &BTreeMap<TopicPartition, i64>,
+) -> Vec<Replica> {
+    let shown = logs(broker).into_iter().filter(|(tp, ..)| !is_internal(&tp.topic));
+    let replica = |(tp, _, end, high_watermark): (TopicPartition, i64, i64, i64)| {
+        let heard = known.get(&tp);
+        Replica {
+            partition: tp.to_string(),
+            stand: stand(broker, &tp, heard.copied()),
+            preferred: heard.is_some_and(|p| p.replicas.first() == Some(&broker.id())),
+            first: firsts.get(&tp).copied().unwrap_or(0),
+            end,
+            high_watermark,
+            committed: None,
+        }
+    };
+    let mut replicas: Vec<Replica> = shown.map(replica).collect();
+    replicas.sort_by(|a, b| a.partition.cmp(&b.partition));
+    replicas
+}
+
+/// A running broker leads what it believes to lead; of one that is gone, the others say what it is.
+fn stand(broker: &broker::Broker, tp: &TopicPartition, heard: Option<&Partition>) -> Stand {
+    let own = broker.running().and_then(|running| running.replicas().partition(tp));
+    let leads = match own {
+        Some(own) => own.leads(),
+        None => heard.is_some_and(|heard| heard.leader == broker.id()),
+    };
+    match heard {
+        Some(heard) if leads => Stand::Leading { epoch: heard.leader_epoch.0 },
+        Some(heard) if heard.isr.contains(&broker.id()) => Stand::Following,
+        Some(_) => Stand::Out,
+        None => Stand::Following,
+    }
+}
+
+/// How far the slowest group has committed, by partition.
+fn committed(run: Run<'_>) -> BTreeMap<String, i64> {
+    let mut committed: BTreeMap<String, i64> = BTreeMap::new();
+    for group in processes(run).filter_map(|(_, _, broker)| broker.running()) {
+        for group in group.groups().groups() {
+            for (tp, offset) in group.offsets.iter() {
+                let least = committed.entry(tp.to_string()).or_insert(offset.offset.0);
+                *least = (*least).min(offset.offset.0);
+            }
+        }
+    }
+    committed
+}
+
+/// The producers as the stage shows them.
+pub fn producers(run: Run<'_>) -> Vec<Producer> {
+    let producers = run.cluster.processes().filter_map(|(id, name, process)| {
+        let producer = process.producer()?;
+        let settings = producer.settings();
+        let acks = match settings.acks {
+            Acks::None => "0",
+            Acks::Leader => "1",
+            Acks::All => "all",
+        };
+        let slots = settings.max_in_flight_requests_per_connection.clamp(1, 5);
+        let under_way = producer.outstanding();
+        let slot = |number: u32| {
+            if u64::from(number) < under_way { Slot::Flying } else { Slot::Free }
+        };
+        let (acked, _) = producer.outcomes();
+        Some(Producer {
+            name: name.to_string(),
+            life: run.life(id),
+            acks: acks.to_string(),
+            window: (0..slots).map(slot).collect(),
+            note: Phrase::key("page.producer.acked").with("n", acked),
+        })
+    });
+    producers.collect()
+}
+
+/// The groups as the stage shows them: one frame a name, its members the consumers of it.
+pub fn groups(run: Run<'_>) -> Vec<Group> {
+    let mut by_name: BTreeMap<String, Vec<(ProcessId, &str, &Consumer)>> = BTreeMap::new();
+    for (id, name, process) in run.cluster.processes() {
+        if let Some(consumer) = process.consumer() {
+            let group = consumer.settings().group_id.to_string();
+            by_name.entry(group).or_default().push((id, name, consumer));
+        }
+    }
+    let known = known(run);
+    by_name.into_iter().map(|(name, members)| group(run, &known, name, &members)).collect()
+}
+
+fn group(
+    run: Run<'_>,
+    known: &Known<'_>,
+    name: String,
+    consumers: &[(ProcessId, &str, &Consumer)],
+) -> Group {
+    let kept = processes(run).filter_map(|(_, _, broker)| broker.running()?.groups().group(&name));
+    let kept = kept.max_by_key(|group| group.generation);
+    let topic = consumers.first().and_then(|(_, _, c)| c.settings().topics.first().cloned());
+    let columns: Vec<&TopicPartition> =
+        known.keys().filter(|tp| Some(&tp.topic) == topic.as_ref()).copied().collect();
+    let members = consumers.iter().map(|(id, name, consumer)| Member {
+        name: name.to_string(),
+        life: run.life(*id),
+        cells: columns.iter().map(|tp| cell(run, known, consumer, tp)).collect(),
+        lag: columns.iter().map(|tp| behind(known, consumer, tp)).sum(),
+    });
+    let state = kept.map_or("Empty", |group| group.state.name());
+    Group {
+        members: members.collect(),
+        state: state.to_string(),
+        generation: kept.map_or(0, |group| group.generation.0),
+        topic: topic.map(|topic| topic.to_string()).unwrap_or_default(),
+        partitions: columns.iter().map(|tp| tp.partition).collect(),
+        name,
+    }
+}
+
+fn cell(run: Run<'_>, known: &Known<'_>, consumer: &Consumer, tp: &TopicPartition) -> Cell {
+    if !consumer.partitions().contains_key(tp) {
+        return Cell::Empty;
+    }
+    let leader = known.get(tp).map(|partition| format!("broker{}", partition.leader));
+    let leader = leader.and_then(|name| run.cluster.find(&name));
+    let served = leader.is_some_and(|leader| run.life(leader) == Life::Running);
+    if served { Cell::Owns } else { Cell::Waits }
+}
+
+/// How many committed records of a partition a consumer has not read yet.
+fn behind(known: &Known<'_>, consumer: &Consumer, tp: &TopicPartition) -> i64 {
+    let Some(reading) = consumer.partitions().get(tp) else { return 0 };
+    let high_watermark = known.get(tp).map_or(0, |partition| partition.hw.0);
+    match reading.position {
+        Position::At { offset, .. } => (high_watermark - offset.0).max(0),
+        Position::Unknown | Position::ToBeReset => 0,
+    }
+}
+
+/// The session of a broker and the server to which it is connected, as it believes.
+pub fn session_of(process: &AnyProcess) -> Option<(crate::zk::stat::SessionId, Option<String>)> {
+    let client = process.broker()?.running()?.zookeeper().client();
+    Some((client.session(), client.server().map(|server| server.to_string())))
+}
