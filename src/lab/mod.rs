@@ -6,6 +6,9 @@
 //! *Invariant:* trace, keyframes and the cluster itself are caches of the recording.
 
 mod importance;
+pub mod lesson;
+mod lookout;
+mod pace;
 mod recording;
 pub mod script;
 mod show;
@@ -13,6 +16,8 @@ mod take;
 mod timeline;
 
 pub use importance::importance;
+pub use lookout::Lookout;
+pub use pace::{Pace, Pacer};
 pub use recording::Recording;
 pub use show::SHOWS;
 pub use take::{Fork, Take, TakeId};

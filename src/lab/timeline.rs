@@ -83,6 +83,11 @@ impl Lab {
         self.take().end
     }
 
+    /// How many commands the current take has.
+    pub fn commands(&self) -> usize {
+        self.take().commands.len()
+    }
+
     /// Whether nothing that is known lies beyond the cursor.
     pub fn is_live(&self) -> bool {
         let take = self.take();
@@ -245,7 +250,7 @@ impl Lab {
     }
 
     /// When the next command of the recording comes.
-    fn due(&self) -> Option<Moment> {
+    pub(super) fn due(&self) -> Option<Moment> {
         self.take().commands.get(self.cursor.given).map(|(moment, _)| *moment)
     }
 

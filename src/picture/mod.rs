@@ -4,10 +4,12 @@
 //! shows has changed. Nothing here knows a browser or a language in use.
 //! *Invariant:* the same state and the same view give the same picture.
 
+pub mod chronicle;
 pub mod drawing;
 pub mod ensemble;
 pub mod flight;
 pub mod inspector;
+pub mod lanes;
 pub mod sentence;
 pub mod shape;
 pub mod stage;

@@ -6,6 +6,7 @@
 pub mod draw;
 pub mod icon;
 pub mod keys;
+pub mod lanes_paint;
 pub mod mirror;
 pub mod moving;
 pub mod panels;
@@ -19,6 +20,7 @@ use wasm_bindgen::JsCast;
 
 use crate::cluster::Setup;
 use crate::lab::{Lab, Recording};
+use crate::picture::target::Target;
 use keys::Act;
 use mirror::Mirror;
 use panels::head::Head;
@@ -50,7 +52,7 @@ fn Page() -> impl IntoView {
     provide_context(view);
     let mirror = Mirror::new(Lab::new(Recording::new(Setup::default())));
     let scene = Scene::new(view, mirror);
-    let playback = Playback::start(mirror);
+    let playback = Playback::start(mirror, view);
     provide_context(mirror);
     provide_context(scene);
     provide_context(playback);
@@ -92,6 +94,19 @@ fn sign(mirror: Mirror, playback: Playback) {
 fn obey(act: Act, view: View, scene: Scene, playback: Playback) {
     match act {
         Act::Play => playback.turn(),
+        Act::Forward => playback.step(true),
+        Act::Back => playback.step(false),
+        Act::ForwardHere | Act::BackHere => match view.selected.get_untracked() {
+            Some(Target::Process(name) | Target::Session(name)) => {
+                playback.step_on(&name, act == Act::ForwardHere);
+            }
+            _ => playback.step(act == Act::ForwardHere),
+        },
+        Act::Start => playback.to_start(),
+        Act::End => playback.to_end(),
+        Act::Run => playback.run_to_next(),
+        Act::Faster => playback.shift(1),
+        Act::Slower => playback.shift(-1),
         Act::Verb(key) => scene.act(key),
         Act::Verbs => focus_first(".verb"),
         Act::Up => view.up(),

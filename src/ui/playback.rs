@@ -5,21 +5,57 @@
 use leptos::prelude::*;
 
 use super::mirror::Mirror;
-use crate::sim::Span;
+use super::view::{Motion, View};
+use crate::lab::{Lab, Lookout, Pace, Pacer};
+use crate::sim::{Moment, SimTime, Span};
 
-/// Playback. It is copied freely.
+/// What the event pace stops for.
+const WORTH_A_STOP: u8 = 2;
+/// How far a step goes at most before it gives up.
+const WITHIN: Span = Span::secs(120);
+/// How many records one frame may handle, so that the page stays alive at any pace.
+const RECORDS_A_FRAME: u32 = 20_000;
+/// With motion off the clock steps from stop to stop, and rests this long at each.
+const REST: Span = Span::ms(1800);
+
+/// The paces that a person can choose from, the fastest last.
+pub const PACES: [Pace; 6] = [
+    Pace::ByEvent,
+    Pace::Fixed(1),
+    Pace::Fixed(10),
+    Pace::Fixed(100),
+    Pace::Fixed(1_000),
+    Pace::Fixed(10_000),
+];
+
+/// Playback. It is copied freely: what it holds lives as long as the page.
 #[derive(Clone, Copy)]
 pub struct Playback {
     /// Whether time runs.
     pub playing: RwSignal<bool>,
+    /// The pace in force, as its place in [`PACES`].
+    pub pace: RwSignal<usize>,
+    /// Counts frames in which something may have moved; for what is painted every frame.
+    pub frame: RwSignal<u32>,
     mirror: Mirror,
+    view: View,
+    pacer: StoredValue<Pacer>,
+    lookout: StoredValue<Lookout>,
 }
 
 impl Playback {
     /// Starts to play.
-    pub fn start(mirror: Mirror) -> Playback {
-        let playback = Playback { playing: RwSignal::new(true), mirror };
-        playback.frame(None);
+    pub fn start(mirror: Mirror, view: View) -> Playback {
+        let playback = Playback {
+            playing: RwSignal::new(true),
+            pace: RwSignal::new(0),
+            frame: RwSignal::new(0),
+            mirror,
+            view,
+            pacer: StoredValue::new(Pacer::new(Pace::ByEvent)),
+            lookout: StoredValue::new(Lookout::new(WORTH_A_STOP)),
+        };
+        playback.next_frame(None);
         playback
     }
 
@@ -28,17 +64,131 @@ impl Playback {
         self.playing.update(|playing| *playing = !*playing);
     }
 
-    fn frame(self, last: Option<f64>) {
+    /// Pauses.
+    pub fn pause(self) {
+        self.playing.set(false);
+    }
+
+    /// Takes the pace at this place of the list.
+    pub fn choose(self, place: usize) {
+        let place = place.min(PACES.len() - 1);
+        self.pace.set(place);
+        self.pacer.update_value(|pacer| pacer.set(PACES[place]));
+    }
+
+    /// The next faster or slower pace.
+    pub fn shift(self, by: isize) {
+        self.choose(self.pace.get_untracked().saturating_add_signed(by));
+    }
+
+    /// Goes one event on, or back.
+    pub fn step(self, forward: bool) {
+        self.move_cursor(|lab| {
+            if forward {
+                lab.step();
+            } else {
+                lab.step_back();
+            }
+        });
+    }
+
+    /// Goes one event on, or back, on the lane of a process.
+    pub fn step_on(self, process: &str, forward: bool) {
+        self.move_cursor(|lab| {
+            let Some(id) = lab.cluster().find(process) else { return };
+            if forward {
+                lab.step_on(id, WITHIN);
+            } else {
+                lab.step_back_on(id);
+            }
+        });
+    }
+
+    /// Goes to the next event worth seeing.
+    pub fn run_to_next(self) {
+        self.move_cursor(|lab| {
+            lab.step_to(WORTH_A_STOP, WITHIN);
+        });
+    }
+
+    /// Goes to the last event worth seeing before the cursor's.
+    pub fn back_to_last(self) {
+        self.move_cursor(|lab| {
+            let here = lab.position().saturating_sub(1);
+            let worth = |index: &usize| {
+                let record = lab.trace().get(*index);
+                record.is_some_and(|record| crate::picture::story::weight(&record) >= WORTH_A_STOP)
+            };
+            let before = (0..here).rev().find(worth);
+            lab.seek_position(before.map_or(0, |index| index + 1));
+        });
+    }
+
+    /// Goes to the beginning.
+    pub fn to_start(self) {
+        self.move_cursor(|lab| lab.seek(Moment::default()));
+    }
+
+    /// Goes to the live edge.
+    pub fn to_end(self) {
+        self.move_cursor(|lab| lab.seek(lab.end()));
+    }
+
+    /// Goes to a moment that has been played.
+    pub fn seek(self, at: SimTime) {
+        self.move_cursor(|lab| lab.seek(Moment::after(at).min(lab.end())));
+    }
+
+    /// Goes to right after an event.
+    pub fn seek_event(self, event: u64) {
+        self.move_cursor(|lab| lab.seek_event(crate::sim::EventId(event)));
+    }
+
+    fn move_cursor(self, change: impl FnOnce(&mut Lab)) {
+        self.pause();
+        self.mirror.change(change);
+        self.tick();
+    }
+
+    fn tick(self) {
+        self.frame.update(|frame| *frame = frame.wrapping_add(1));
+    }
+
+    fn next_frame(self, last: Option<f64>) {
         request_animation_frame(move || {
             let Some(playing) = self.playing.try_get_untracked() else { return };
             let now = window().performance().map_or(0.0, |clock| clock.now());
             let real = last.map_or(0.0, |last| (now - last).clamp(0.0, 100.0));
-            if playing {
-                let span = Span::micros((real * 1000.0) as u64);
-                self.mirror.change(|lab| lab.advance_to(lab.moment().at + span));
+            let is_still = self.view.motion.get_untracked() == Motion::Still;
+            let spent = match (playing, is_still) {
+                (false, _) => true,
+                (true, false) => {
+                    self.advance(Span::micros((real * 1000.0) as u64));
+                    true
+                }
+                (true, true) => last.is_none_or(|last| now - last >= REST.as_ms() as f64),
+            };
+            if playing && is_still && spent && last.is_some() {
+                self.mirror.change(|lab| lab.step_to(WORTH_A_STOP, WITHIN));
+                self.tick();
             }
-            self.frame(Some(now));
+            self.next_frame(if spent { Some(now) } else { last });
         });
+    }
+
+    /// One frame of playing.
+    fn advance(self, real: Span) {
+        let (now, next) = self.mirror.with(|lab| {
+            let next = self.lookout.try_update_value(|lookout| lookout.next(lab)).flatten();
+            (lab.moment().at, next)
+        });
+        let target = self.pacer.try_update_value(|pacer| pacer.advance(now, real, next));
+        let Some(target) = target else { return };
+        self.mirror.change(|lab| lab.advance_some(target, RECORDS_A_FRAME));
+        if next == Some(target) {
+            self.pacer.update_value(Pacer::seen);
+        }
+        self.tick();
     }
 }
 

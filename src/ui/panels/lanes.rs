@@ -1,17 +1,241 @@
-//! Fig. 4, the lanes: time runs to the right, one lane a thing.
+//! Fig. 4, the lanes: time runs to the right, one lane a thing, the cursor where the future begins.
+//!
+//! Names are document, so that they can be read and pointed at; the bands are one canvas, painted
+//! when something has moved. *Invariant:* what the canvas shows is said in the names as well.
 
+use leptos::ev;
+use leptos::html;
 use leptos::prelude::*;
+use wasm_bindgen::JsCast;
+use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement, PointerEvent, WheelEvent};
 
 use super::PanelHead;
-use crate::ui::view::use_view;
+use crate::picture::chronicle::{Chronicle, Lane};
+use crate::picture::lanes::{LanesPicture, PAST, Row, Window, lanes};
+use crate::picture::target::Target;
+use crate::sim::{EventId, Moment, SimTime};
+use crate::text::Phrase;
+use crate::ui::lanes_paint::{Ink, paint};
+use crate::ui::mirror::{Mirror, use_mirror};
+use crate::ui::view::{View, use_view};
+
+/// Simulated microseconds per pixel at first: the plate's 80 pixels a second.
+const SCALE: u64 = 12_500;
+/// The finest and the coarsest scale.
+const SCALES: (u64, u64) = (20, 2_000_000);
 
 /// The lanes panel.
 #[component]
 pub fn Lanes() -> impl IntoView {
-    let view = use_view();
+    let (view, mirror) = (use_view(), use_mirror());
+    let chronicle = StoredValue::new((0u16, Chronicle::default()));
+    let scale = RwSignal::new(SCALE);
+    let size = RwSignal::new((1152, 276));
+    let canvas = NodeRef::<html::Canvas>::new();
+    let picture = Memo::new(move |_| {
+        mirror.track_trace();
+        let _ = mirror.tenths();
+        picture(mirror, view, chronicle, scale.get(), size.get())
+    });
+    paint_when_changed(canvas, picture, (view, mirror), size);
+    measure(canvas, size);
+    let names = Memo::new(move |_| {
+        picture.with(|picture| picture.rows.iter().map(row).collect::<Vec<_>>())
+    });
     view! {
         <section class="lanes" id="lanes" aria-label=move || view.key("page.panel.lanes")>
             <PanelHead figure="page.figure.lanes" name="page.panel.lanes"/>
+            <ul class="lane-names" style:height=move || format!("{}px", picture.with(|p| p.height / 10))>
+                <For each=move || names.get() key=|name| name.lane let:name>
+                    <Name lane=name.lane names=names/>
+                </For>
+            </ul>
+            <div class="lane-view">
+                <canvas node_ref=canvas aria-hidden="true"
+                    on:pointerdown=move |event| scrub(mirror, picture_window(mirror, scale, size), &event)
+                    on:pointermove=move |event| {
+                        if event.buttons() == 1 {
+                            scrub(mirror, picture_window(mirror, scale, size), &event);
+                        }
+                    }
+                    on:wheel=move |event| zoom(scale, &event)>
+                </canvas>
+            </div>
         </section>
     }
+}
+
+/// A lane's name and what it is now.
+#[derive(Clone, PartialEq, Eq)]
+struct Named {
+    lane: Lane,
+    name: Phrase,
+    state: Phrase,
+    top: i32,
+    gone: bool,
+    strong: bool,
+}
+
+fn row(row: &Row) -> Named {
+    Named {
+        lane: row.lane,
+        name: row.name.clone(),
+        state: row.state.clone(),
+        top: row.top,
+        gone: row.gone,
+        strong: row.strong,
+    }
+}
+
+#[component]
+fn Name(
+    /// Which lane.
+    lane: Lane,
+    /// All of them.
+    names: Memo<Vec<Named>>,
+) -> impl IntoView {
+    let (view, mirror) = (use_view(), use_mirror());
+    let named = Memo::new(move |_| {
+        names.with(|names| names.iter().find(|named| named.lane == lane).cloned())
+    });
+    let target = target(mirror, lane);
+    let is_selected = {
+        let target = target.clone();
+        move || target.is_some() && view.selected.get() == target
+    };
+    let read = move |part: fn(&Named) -> &Phrase| {
+        named.with(|named| named.as_ref().map(|named| view.say(part(named))))
+    };
+    let top = move || named.with(|n| n.as_ref().map_or(0, |n| n.top / 10));
+    view! {
+        <li style:top=move || format!("{}px", top())>
+            <button class="lane-name" class:sel=is_selected
+                class:gone=move || named.with(|n| n.as_ref().is_some_and(|n| n.gone))
+                class:strong=move || named.with(|n| n.as_ref().is_some_and(|n| n.strong))
+                on:click=move |_| if let Some(target) = &target { view.select(target.clone()) }>
+                <span class="name">{move || read(|named| &named.name)}</span>
+                <span class="state num">{move || read(|named| &named.state)}</span>
+            </button>
+        </li>
+    }
+}
+
+fn target(mirror: Mirror, lane: Lane) -> Option<Target> {
+    let named = |id| mirror.cluster(|cluster| cluster.name(id).to_string());
+    match lane {
+        Lane::Server(id) | Lane::Broker(id) | Lane::Member(id) => Some(Target::Process(named(id))),
+        Lane::Session(id) => Some(Target::Session(named(id))),
+        Lane::Controller => Some(Target::Znode("/controller".into())),
+    }
+}
+
+fn picture(
+    mirror: Mirror,
+    view: View,
+    chronicle: StoredValue<(u16, Chronicle)>,
+    scale: u64,
+    size: (i32, i32),
+) -> LanesPicture {
+    let selected = match view.selected.get() {
+        Some(Target::Event(id)) => Some(EventId(id)),
+        _ => None,
+    };
+    mirror.with(|lab| {
+        chronicle.update_value(|(take, chronicle)| {
+            if *take != lab.current().0 {
+                (*take, *chronicle) = (lab.current().0, Chronicle::default());
+            }
+            chronicle.read(lab.cluster(), lab.trace());
+        });
+        let window = window(lab.moment().at, scale, size);
+        chronicle.with_value(|(_, chronicle)| {
+            lanes(lab.cluster(), chronicle, lab.trace(), window, selected)
+        })
+    })
+}
+
+/// The past takes what the future leaves: on the plate 832 of 1152 pixels.
+fn window(cursor: SimTime, micros_per_px: u64, size: (i32, i32)) -> Window {
+    let width = size.0 * 10;
+    let past = if width >= 11_000 { width - 3200 } else { width * 4 / 5 }.min(width).max(PAST / 8);
+    Window { cursor, micros_per_px, past, future: width - past }
+}
+
+fn picture_window(mirror: Mirror, scale: RwSignal<u64>, size: RwSignal<(i32, i32)>) -> Window {
+    window(mirror.now(), scale.get_untracked(), size.get_untracked())
+}
+
+/// Moves the cursor to where the pointer is, within what has happened.
+fn scrub(mirror: Mirror, window: Window, event: &PointerEvent) {
+    let at = window.time_at(event.offset_x() * 10);
+    mirror.change(|lab| {
+        let end = lab.end();
+        lab.seek(Moment::after(at).min(end));
+    });
+}
+
+/// `Ctrl` and the wheel zoom, as everywhere.
+fn zoom(scale: RwSignal<u64>, event: &WheelEvent) {
+    if !event.ctrl_key() {
+        return;
+    }
+    event.prevent_default();
+    let closer = event.delta_y() < 0.0;
+    scale.update(|scale| {
+        *scale = if closer { *scale * 4 / 5 } else { *scale * 5 / 4 + 1 }.clamp(SCALES.0, SCALES.1);
+    });
+}
+
+/// Follows the canvas's size on the page.
+fn measure(canvas: NodeRef<html::Canvas>, size: RwSignal<(i32, i32)>) {
+    let look = move || {
+        let Some(canvas) = canvas.get_untracked() else { return };
+        let Some(seat) = canvas.parent_element() else { return };
+        let now = (seat.client_width(), seat.client_height());
+        if now != size.get_untracked() && now.0 > 0 {
+            size.set(now);
+        }
+    };
+    Effect::new(move |_| {
+        canvas.track();
+        look();
+    });
+    let handle = window_event_listener(ev::resize, move |_| look());
+    on_cleanup(move || handle.remove());
+}
+
+fn paint_when_changed(
+    canvas: NodeRef<html::Canvas>,
+    picture: Memo<LanesPicture>,
+    (view, mirror): (View, Mirror),
+    size: RwSignal<(i32, i32)>,
+) {
+    Effect::new(move |_| {
+        let Some(canvas) = canvas.get() else { return };
+        let _ = view.theme.get();
+        let size = size.get();
+        let Some(pen) = pen(&canvas, size) else { return };
+        picture.with(|picture| {
+            let selected = view.selected.get();
+            let is_lit = |row: &&Row| selected.is_some() && target(mirror, row.lane) == selected;
+            let lit = picture.rows.iter().find(is_lit);
+            paint(&pen, &Ink::read(), picture, size, lit.map(|row| row.top), view);
+        });
+    });
+}
+
+/// The canvas's pen, at the screen's own resolution.
+fn pen(
+    canvas: &HtmlCanvasElement,
+    (width, height): (i32, i32),
+) -> Option<CanvasRenderingContext2d> {
+    let ratio = leptos::prelude::window().device_pixel_ratio();
+    let pixels = |length: i32| (f64::from(length) * ratio) as u32;
+    if canvas.width() != pixels(width) || canvas.height() != pixels(height) {
+        canvas.set_width(pixels(width));
+        canvas.set_height(pixels(height));
+    }
+    let pen = canvas.get_context("2d").ok()??.dyn_into::<CanvasRenderingContext2d>().ok()?;
+    pen.set_transform(ratio, 0.0, 0.0, ratio, 0.0, 0.0).ok()?;
+    Some(pen)
 }

@@ -1,15 +1,141 @@
-//! The transport: play, step, pace, where the cursor is.
+//! The transport: play, step, pace, where the cursor is, takes.
 
 use leptos::prelude::*;
 
-use crate::ui::view::use_view;
+use crate::lab::{Pace, TakeId};
+use crate::picture::drawing::icon::Icon;
+use crate::text::Phrase;
+use crate::ui::icon::IconOf;
+use crate::ui::mirror::{Mirror, use_mirror};
+use crate::ui::playback::{PACES, Playback, use_playback};
+use crate::ui::view::{View, use_view};
 
 /// The transport bar.
 #[component]
 pub fn Transport() -> impl IntoView {
-    let view = use_view();
+    let (view, mirror, playback) = (use_view(), use_mirror(), use_playback());
+    let play_icon =
+        Signal::derive(move || if playback.playing.get() { Icon::Pause } else { Icon::Play });
     view! {
         <section class="trans" id="transport" aria-label=move || view.key("page.panel.transport")>
+            <Push icon=Icon::First name="page.key.start" shown="Home" push=move || playback.to_start()/>
+            <Push icon=Icon::Back name="page.key.back" shown="←" push=move || playback.step(false)/>
+            <button class="btn ink play" on:click=move |_| playback.turn() aria-keyshortcuts="Space"
+                aria-pressed=move || playback.playing.get().to_string()
+                aria-label=move || view.key("page.key.play") title=move || titled(view, "page.key.play", "Space")>
+                <IconOf icon=play_icon/>
+            </button>
+            <Push icon=Icon::Forward name="page.key.forward" shown="→" push=move || playback.step(true)/>
+            <Push icon=Icon::RunTo name="page.key.run" shown="E" push=move || playback.run_to_next()/>
+            <Push icon=Icon::Last name="page.key.end" shown="End" push=move || playback.to_end()/>
+            <span class="vr"></span>
+            <Paces playback=playback/>
+            <span class="vr"></span>
+            <span class="at">
+                <span class="k">{move || view.key("transport.at")}</span>
+                <span class="num">{move || { mirror.track_trace(); clock(mirror.tenths()) }}</span>
+                <span class="k">{move || edge(view, mirror)}</span>
+            </span>
+            <span class="vr"></span>
+            <Takes/>
         </section>
+    }
+}
+
+fn titled(view: View, name: &'static str, shown: &str) -> String {
+    format!("{} ({shown})", view.key(name))
+}
+
+/// A button of the transport, with its key in its tooltip.
+#[component]
+fn Push(
+    /// What it shows.
+    icon: Icon,
+    /// The key of its name.
+    name: &'static str,
+    /// Its key on the keyboard.
+    shown: &'static str,
+    /// What it does.
+    push: impl Fn() + 'static,
+) -> impl IntoView {
+    let view = use_view();
+    view! {
+        <button class="btn bare sq" on:click=move |_| push() aria-label=move || view.key(name)
+            title=move || titled(view, name, shown)>
+            <IconOf icon=icon/>
+        </button>
+    }
+}
+
+/// Minutes, seconds and tenths.
+fn clock(tenths: u64) -> String {
+    format!("{}:{:02}.{}", tenths / 600, tenths / 10 % 60, tenths % 10)
+}
+
+fn edge(view: View, mirror: Mirror) -> String {
+    mirror.track_trace();
+    let behind = mirror.with(|lab| lab.end().at.since(lab.moment().at));
+    match behind.as_ms() {
+        0..100 => view.key("transport.live"),
+        ms => {
+            let n = format!("{}.{}", ms / 1000, ms / 100 % 10);
+            view.say(&Phrase::key("transport.behind").with("n", n))
+        }
+    }
+}
+
+/// The choice of the pace.
+#[component]
+fn Paces(
+    /// Whose pace.
+    playback: Playback,
+) -> impl IntoView {
+    let view = use_view();
+    let option = move |place: usize| {
+        let said = move || match PACES[place] {
+            Pace::ByEvent => view.key("transport.pace.event"),
+            Pace::Fixed(1_000) => view.key("transport.pace.real"),
+            Pace::Fixed(slow @ 0..1_000) => format!("1 : {}", 1_000 / slow),
+            Pace::Fixed(fast) => format!("{} : 1", fast / 1_000),
+        };
+        view! {
+            <option value=place.to_string() selected=move || playback.pace.get() == place>{said}</option>
+        }
+    };
+    let chosen = move |event| {
+        if let Ok(place) = event_target_value(&event).parse() {
+            playback.choose(place);
+        }
+    };
+    view! {
+        <label class="pace">
+            <span class="k">{move || view.key("transport.pace")}</span>
+            <select on:change=chosen>{(0..PACES.len()).map(option).collect_view()}</select>
+        </label>
+    }
+}
+
+/// The takes: what was, and what somebody tried instead.
+#[component]
+fn Takes() -> impl IntoView {
+    let (view, mirror) = (use_view(), use_mirror());
+    let takes = Memo::new(move |_| {
+        mirror.track_trace();
+        mirror.with(|lab| (lab.takes().len() as u16, lab.current().0))
+    });
+    let called = move |take: u16| match take {
+        0 => view.key("transport.main"),
+        n => view.say(&Phrase::key("transport.what-if").with("n", n)),
+    };
+    view! {
+        <span class="takes" role="group" aria-label=move || view.key("transport.takes")>
+            <IconOf icon=Icon::Branch/>
+            <For each=move || 0..takes.get().0 key=|take| *take let:take>
+                <button class="btn bare" aria-pressed=move || (takes.get().1 == take).to_string()
+                    on:click=move |_| mirror.change(|lab| lab.switch(TakeId(take)))>
+                    {move || called(take)}
+                </button>
+            </For>
+        </span>
     }
 }

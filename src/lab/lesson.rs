@@ -1,0 +1,327 @@
+//! Lessons: a script of sentences, requests and predictions that wait for conditions, not times.
+//!
+//! A lesson is acts. An act says its sentences when their facts occur, in whatever order they do,
+//! and ends when what it asks for has happened. Prose is not here: steps name keys of the catalog.
+//! *Invariant:* progress is a function of the trace alone, so scrubbing back takes it back, and a
+//! shared link brings it along.
+//!
+//! ```text
+//!   act kill-a-broker
+//!   say hello when broker-registered broker=1
+//!   ask kill-it until process-killed process=broker1
+//!   guess expiry when process-killed reveal session-expired
+//!         measure wait options now=0ms heartbeat=100ms timeout=4s
+//! ```
+
+use crate::sim::{Span, Telling, Trace, Vocabulary};
+use std::fmt;
+
+/// A lesson, read from its script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lesson {
+    /// The acts in order.
+    pub acts: Vec<Act>,
+}
+
+/// A part of a lesson that ends when what it asks for has happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Act {
+    /// Its name, the stem of its keys.
+    pub name: String,
+    /// What is said when, in the order of the script.
+    pub says: Vec<Say>,
+    /// What the learner is asked to do, if anything.
+    pub ask: Option<Ask>,
+    /// What the learner is asked to guess, if anything.
+    pub guess: Option<Guess>,
+}
+
+/// A sentence and its moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Say {
+    /// The key of the sentence.
+    pub key: String,
+    /// When it is said.
+    pub when: Condition,
+}
+
+/// Something for the learner to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// The key of the request.
+    pub key: String,
+    /// What shows that it was done. The act ends here, or at the reveal of its guess.
+    pub until: Condition,
+    /// The command that does it: how a test plays the lesson, and what "show me" gives.
+    pub command: String,
+}
+
+/// A prediction: asked at one moment, answered by the simulation, revealed at another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guess {
+    /// The key of the question; the options' keys are `KEY.OPTION`.
+    pub key: String,
+    /// When it is asked.
+    pub when: Condition,
+    /// What shows the answer.
+    pub reveal: Condition,
+    /// What is measured by running ahead.
+    pub measure: Measure,
+    /// The options, each with the least measure that makes it right, rising.
+    pub options: Vec<(String, u64)>,
+}
+
+/// What a prediction is about, measured by running the simulation ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// Microseconds until the reveal.
+    Wait,
+    /// How often the reveal's fact occurs within this span.
+    Count(Span),
+}
+
+/// A fact with some of its fields.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// The fact's key.
+    pub fact: String,
+    /// Fields that must have these values.
+    pub fields: Vec<(String, String)>,
+}
+
+/// How far a lesson has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// The act that is going on.
+    pub act: usize,
+    /// The sentence said last, by act and place in it, and the index of the record it is about.
+    pub said: Option<(usize, usize, usize)>,
+    /// The record at which the current act's guess was asked.
+    pub asked: Option<usize>,
+    /// The record at which the last guess was revealed, with its act.
+    pub revealed: Option<(usize, usize)>,
+    /// What the learner was asked to do in the current act is done.
+    pub done: bool,
+    read: usize,
+}
+
+/// A line of a lesson's script that is not understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LessonError {
+    /// The line, from 1.
+    pub line: usize,
+    /// What was expected there.
+    pub expected: &'static str,
+}
+
+impl fmt::Display for LessonError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: expected {}", self.line, self.expected)
+    }
+}
+
+impl Condition {
+    /// Whether this fact is meant.
+    pub fn holds(&self, fact: &impl Telling) -> bool {
+        fact.key() == self.fact && {
+            let told = fact.fields();
+            let has = |(name, value): &(String, String)| {
+                told.iter().any(|(field, text)| field == name && text == value)
+            };
+            self.fields.iter().all(has)
+        }
+    }
+}
+
+impl Lesson {
+    /// Reads a script.
+    pub fn parse(text: &str) -> Result<Lesson, LessonError> {
+        let mut acts: Vec<Act> = Vec::new();
+        for (number, line) in text.lines().enumerate() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let Some((verb, rest)) = words.split_first() else { continue };
+            if verb.starts_with('#') {
+                continue;
+            }
+            let fail = |expected| LessonError { line: number + 1, expected };
+            if *verb == "act" {
+                let name = rest.first().ok_or(fail("act NAME"))?;
+                acts.push(Act { name: (*name).into(), says: vec![], ask: None, guess: None });
+                continue;
+            }
+            let act = acts.last_mut().ok_or(fail("an act before anything else"))?;
+            act.add(verb, rest).map_err(fail)?;
+        }
+        Ok(Lesson { acts })
+    }
+}
+
+impl Act {
+    fn add(&mut self, verb: &str, rest: &[&str]) -> Result<(), &'static str> {
+        const SAY: &str = "say KEY when FACT [FIELD=VALUE …]";
+        const ASK: &str = "ask KEY until FACT [FIELD=VALUE …] by COMMAND";
+        let key = rest.first().map(|key| (*key).to_owned());
+        match verb {
+            "say" => {
+                let when = condition(rest, "when").ok_or(SAY)?;
+                self.says.push(Say { key: key.ok_or(SAY)?, when });
+            }
+            "ask" => {
+                let until = condition(rest, "until").ok_or(ASK)?;
+                let command = part(rest, "by").ok_or(ASK)?.join(" ");
+                self.ask = Some(Ask { key: key.ok_or(ASK)?, until, command });
+            }
+            "guess" => self.guess = Some(guess(rest)?),
+            _ => return Err("act, say, ask or guess"),
+        }
+        Ok(())
+    }
+}
+
+fn guess(rest: &[&str]) -> Result<Guess, &'static str> {
+    const GUESS: &str = "guess KEY when FACT … reveal FACT … measure wait|count=SPAN \
+                         options NAME=LEAST …";
+    let key = rest.first().ok_or(GUESS)?;
+    let measure = match part(rest, "measure").ok_or(GUESS)? {
+        ["wait"] => Measure::Wait,
+        [word] => Measure::Count(word.strip_prefix("count=").and_then(span).ok_or(GUESS)?),
+        _ => return Err(GUESS),
+    };
+    let option = |word: &&str| {
+        let (name, least) = word.split_once('=')?;
+        let least = span(least).map(Span::as_micros).or_else(|| least.parse().ok())?;
+        Some((name.to_owned(), least))
+    };
+    let options = part(rest, "options").ok_or(GUESS)?;
+    Ok(Guess {
+        key: (*key).to_owned(),
+        when: condition(rest, "when").ok_or(GUESS)?,
+        reveal: condition(rest, "reveal").ok_or(GUESS)?,
+        measure,
+        options: options.iter().map(option).collect::<Option<_>>().ok_or(GUESS)?,
+    })
+}
+
+/// The words after `keyword`, up to the next keyword.
+fn part<'a>(words: &'a [&'a str], keyword: &str) -> Option<&'a [&'a str]> {
+    const KEYWORDS: [&str; 6] = ["when", "until", "reveal", "measure", "options", "by"];
+    let start = words.iter().position(|word| *word == keyword)? + 1;
+    let rest = &words[start..];
+    let end = rest.iter().position(|word| KEYWORDS.contains(word));
+    Some(&rest[..end.unwrap_or(rest.len())])
+}
+
+fn condition(words: &[&str], keyword: &str) -> Option<Condition> {
+    let (fact, fields) = part(words, keyword)?.split_first()?;
+    let pair = |word: &&str| word.split_once('=').map(|(k, v)| (k.to_owned(), v.to_owned()));
+    Some(Condition {
+        fact: (*fact).to_owned(),
+        fields: fields.iter().map(pair).collect::<Option<_>>()?,
+    })
+}
+
+fn span(text: &str) -> Option<Span> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let number = digits.parse().ok()?;
+    match &text[digits.len()..] {
+        "ms" => Some(Span::ms(number)),
+        "s" => Some(Span::secs(number)),
+        _ => None,
+    }
+}
+
+impl Progress {
+    /// Reads the records up to `position`; starts again if the trace was taken back.
+    pub fn read<W: Vocabulary>(&mut self, lesson: &Lesson, trace: &Trace<W>, position: usize) {
+        if position < self.read {
+            *self = Progress::default();
+        }
+        for index in self.read..position {
+            let Some(record) = trace.get(index) else { break };
+            for fact in record.facts() {
+                self.take(lesson, fact, index);
+            }
+        }
+        self.read = position;
+    }
+
+    /// Whether a guess is open: asked, and not revealed yet.
+    pub fn is_open(&self) -> bool {
+        self.asked.is_some()
+    }
+
+    fn take(&mut self, lesson: &Lesson, fact: &impl Telling, index: usize) {
+        let Some(act) = lesson.acts.get(self.act) else { return };
+        let said = act.says.iter().position(|say| say.when.holds(fact));
+        if let Some(place) = said {
+            self.said = Some((self.act, place, index));
+        }
+        if act.ask.as_ref().is_some_and(|ask| ask.until.holds(fact)) {
+            self.done = true;
+        }
+        if let Some(guess) = &act.guess {
+            if self.asked.is_none() && guess.when.holds(fact) {
+                self.asked = Some(index);
+            } else if self.asked.is_some() && guess.reveal.holds(fact) {
+                self.revealed = Some((self.act, index));
+                self.next();
+            }
+        } else if self.done || (act.ask.is_none() && said == Some(act.says.len() - 1)) {
+            self.next();
+        }
+    }
+
+    fn next(&mut self) {
+        self.act += 1;
+        self.asked = None;
+        self.done = false;
+    }
+}
+
+impl Guess {
+    /// The option that a measure makes right: the last whose least it reaches.
+    pub fn answer(&self, measured: u64) -> Option<&str> {
+        let right = self.options.iter().rev().find(|(_, least)| measured >= *least);
+        right.map(|(name, _)| name.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCRIPT: &str = "
+        # Two acts.
+        act hello
+        say first when heard count=1
+        say third when heard count=3
+        act break
+        ask cut until link-cut from=a by cut a b
+        guess how-long when link-cut reveal lost measure wait options now=0ms later=4s
+    ";
+
+    #[test]
+    fn a_script_is_read() {
+        let lesson = Lesson::parse(SCRIPT).expect("the script is right");
+        assert_eq!(lesson.acts.len(), 2);
+        let [hello, cut] = &lesson.acts[..] else { panic!("two acts") };
+        assert_eq!(hello.says[1].when.fields, [("count".to_owned(), "3".to_owned())]);
+        let ask = cut.ask.as_ref().expect("the act asks");
+        assert_eq!((ask.key.as_str(), ask.command.as_str()), ("cut", "cut a b"));
+        let guess = cut.guess.as_ref().expect("the act has a guess");
+        assert_eq!(guess.answer(3_999_999), Some("now"));
+        assert_eq!(guess.answer(4_000_000), Some("later"));
+    }
+
+    #[test]
+    fn a_wrong_line_is_named() {
+        let wrong = [
+            ("say x when y", 1, "an act before anything else"),
+            ("act a\n\nsay x", 3, "say KEY when FACT [FIELD=VALUE …]"),
+            ("act a\nsing", 2, "act, say, ask or guess"),
+        ];
+        for (script, line, expected) in wrong {
+            assert_eq!(Lesson::parse(script), Err(LessonError { line, expected }));
+        }
+    }
+}

@@ -1,0 +1,547 @@
+//! Figure 4: the lanes. One line per server, session, broker and member, all over one axis of time.
+//!
+//! Left of the cursor is fact; right of it only what is armed is drawn, as expected, not promised.
+//! Geometry is in tenths of a pixel, so that equal pictures are equal.
+//! *Invariant:* the picture is a function of chronicle, cluster, window and selection.
+
+use super::chronicle::{Chronicle, History, Lane, Stage, is_broker, is_member, is_server};
+use crate::cluster::{Cluster, Trace};
+use crate::sim::{EventId, Power, ProcessId, SimTime, Span};
+use crate::text::Phrase;
+
+/// Height of a lane, in tenths.
+pub const LANE: i32 = 170;
+/// Room between groups of lanes.
+pub const GAP: i32 = 60;
+/// Where the first lane begins, below the ruler.
+pub const TOP: i32 = 300;
+/// Width of the past: from the tree's edge to the inspector's.
+pub const PAST: i32 = 8320;
+
+/// Which time the lanes show: the cursor stands at the right end of the past.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// The time under the cursor.
+    pub cursor: SimTime,
+    /// Simulated microseconds per pixel.
+    pub micros_per_px: u64,
+    /// Width of the past in tenths.
+    pub past: i32,
+    /// Width of the future in tenths.
+    pub future: i32,
+}
+
+impl Window {
+    /// Where `at` lies, in tenths from the left edge of the lanes.
+    pub fn x(&self, at: SimTime) -> i32 {
+        let tenths = |span: Span| {
+            let tenths = span.as_micros() * 10 / self.micros_per_px.max(1);
+            i32::try_from(tenths.min(1_000_000)).expect("bounded above")
+        };
+        match at > self.cursor {
+            true => self.past + tenths(at.since(self.cursor)),
+            false => self.past - tenths(self.cursor.since(at)),
+        }
+    }
+
+    /// The time at `x` tenths from the left edge.
+    pub fn time_at(&self, x: i32) -> SimTime {
+        let micros =
+            |tenths: i32| Span::micros(tenths.unsigned_abs() as u64 * self.micros_per_px / 10);
+        match x >= self.past {
+            true => self.cursor + micros(x - self.past),
+            false => SimTime::ZERO + self.cursor.since(SimTime::ZERO + micros(self.past - x)),
+        }
+    }
+
+    fn start(&self) -> SimTime {
+        self.time_at(0)
+    }
+}
+
+/// Everything that is drawn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LanesPicture {
+    /// The lanes from top to bottom.
+    pub rows: Vec<Row>,
+    /// Rules between groups: their heights in tenths.
+    pub rules: Vec<i32>,
+    /// The ruler: places and labels.
+    pub ticks: Vec<Tick>,
+    /// Marked moments.
+    pub marks: Vec<MarkDrawn>,
+    /// Causes and effects of the selection.
+    pub arrows: Vec<Arrow>,
+    /// Height of all, in tenths.
+    pub height: i32,
+    /// Where the cursor stands, in tenths.
+    pub now: i32,
+    /// The time under it.
+    pub clock: String,
+}
+
+/// A tick of the ruler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tick {
+    /// Where.
+    pub x: i32,
+    /// What it says, if anything.
+    pub label: Option<String>,
+}
+
+/// One lane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Which.
+    pub lane: Lane,
+    /// Its name.
+    pub name: Phrase,
+    /// What it is now.
+    pub state: Phrase,
+    /// Its top in tenths.
+    pub top: i32,
+    /// Nothing runs there.
+    pub gone: bool,
+    /// It leads.
+    pub strong: bool,
+    /// What is drawn on it.
+    pub strokes: Vec<Stroke>,
+}
+
+/// Something drawn on a lane; places in tenths from the left edge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stroke {
+    /// A band that means this.
+    Band {
+        /// From here.
+        from: i32,
+        /// To here.
+        to: i32,
+        /// What it means.
+        kind: Band,
+    },
+    /// A level that sinks from beat to beat: places and heights, full at 1000.
+    Level(Vec<(i32, i32)>),
+    /// The rest of a level, as expected.
+    Expected {
+        /// The height now.
+        level: i32,
+        /// Where the expectation begins.
+        from: i32,
+        /// Where it will be empty.
+        empty_at: i32,
+    },
+    /// The crown changes hands here.
+    Crown {
+        /// Where.
+        x: i32,
+        /// Who has it, and the epoch.
+        words: Phrase,
+    },
+}
+
+/// What a band means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Band {
+    /// A server that follows.
+    Follows,
+    /// A server that leads or serves alone.
+    Leads,
+    /// A server that looks for a leader.
+    Looks,
+    /// Nothing runs.
+    Gone,
+    /// It stands still.
+    Frozen,
+    /// Somebody is controller.
+    Held,
+    /// Nobody is.
+    Vacant,
+    /// A broker that runs and leads so many partitions.
+    Up(u16),
+    /// A member that owns partitions.
+    Owns,
+    /// A member between two generations.
+    Joins,
+}
+
+/// A marked moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MarkDrawn {
+    /// Where.
+    pub at: (i32, i32),
+    /// Where its cause happened, on another lane.
+    pub from: Option<(i32, i32)>,
+    /// Its event.
+    pub event: EventId,
+    /// Somebody's command: drawn as the reader's diamond.
+    pub by_you: bool,
+}
+
+/// An arrow between two events of the selection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrow {
+    /// From here.
+    pub from: (i32, i32),
+    /// To here.
+    pub to: (i32, i32),
+    /// Towards a cause or an effect.
+    pub kind: ArrowKind,
+    /// How many steps from the selection.
+    pub depth: u8,
+}
+
+/// Which way an arrow explains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArrowKind {
+    /// Why.
+    Cause,
+    /// So what.
+    Effect,
+}
+
+/// What the lanes show.
+pub fn lanes(
+    cluster: &Cluster,
+    chronicle: &Chronicle,
+    trace: &Trace,
+    window: Window,
+    selected: Option<EventId>,
+) -> LanesPicture {
+    let (places, rules, height) = seats(cluster, chronicle);
+    let rows: Vec<Row> =
+        places.iter().map(|(lane, top)| row(cluster, chronicle, window, *lane, *top)).collect();
+    let marks = marks(chronicle, window, &places);
+    let arrows = selected.map(|event| arrows(trace, window, &places, event)).unwrap_or_default();
+    let clock = clock(window);
+    LanesPicture {
+        rows,
+        rules,
+        ticks: ticks(window),
+        marks,
+        arrows,
+        height,
+        now: window.past,
+        clock,
+    }
+}
+
+/// The time under the cursor, as fine as the scale shows.
+fn clock(window: Window) -> String {
+    let micros = window.cursor.as_micros();
+    match window.micros_per_px {
+        0..=999 => format!("{}.{:04} s", micros / 1_000_000, micros % 1_000_000 / 100),
+        _ => format!("{}.{} s", micros / 1_000_000, micros % 1_000_000 / 100_000),
+    }
+}
+
+type Places = Vec<(Lane, i32)>;
+
+/// The lanes in their groups, each with its top.
+fn seats(cluster: &Cluster, chronicle: &Chronicle) -> (Places, Vec<i32>, i32) {
+    let ids = |is: fn(&Cluster, ProcessId) -> bool| {
+        cluster.processes().map(|(id, _, _)| id).filter(move |id| is(cluster, *id))
+    };
+    let groups: [Vec<Lane>; 5] = [
+        ids(is_server).map(Lane::Server).collect(),
+        chronicle.lanes().filter(|lane| matches!(lane, Lane::Session(_))).collect(),
+        vec![Lane::Controller],
+        ids(is_broker).map(Lane::Broker).collect(),
+        ids(is_member).map(Lane::Member).collect(),
+    ];
+    let (mut places, mut rules, mut top) = (Vec::new(), Vec::new(), TOP);
+    for group in groups.into_iter().filter(|group| !group.is_empty()) {
+        if top > TOP {
+            rules.push(top + GAP / 2);
+            top += GAP;
+        }
+        for lane in group {
+            places.push((lane, top));
+            top += LANE;
+        }
+    }
+    (places, rules, top + 20)
+}
+
+fn row(cluster: &Cluster, chronicle: &Chronicle, window: Window, lane: Lane, top: i32) -> Row {
+    let empty = History::default();
+    let history = chronicle.lane(lane).unwrap_or(&empty);
+    let now = history.at(window.cursor);
+    let strokes = match lane {
+        Lane::Session(_) => level(history, window),
+        _ => bands(history, window),
+    };
+    let gone = match lane {
+        Lane::Server(id) | Lane::Broker(id) | Lane::Member(id) => cluster.power(id) == Power::Off,
+        Lane::Session(_) => !matches!(now, Some(Stage::Open(_))),
+        Lane::Controller => false,
+    };
+    let strong = matches!(now, Some(Stage::Leading(_)));
+    let state = state(history, window, now);
+    Row { lane, name: name(cluster, lane), state, top, gone, strong, strokes }
+}
+
+fn name(cluster: &Cluster, lane: Lane) -> Phrase {
+    match lane {
+        Lane::Controller => Phrase::key("page.kind.controller"),
+        Lane::Session(id) => {
+            Phrase::key("lanes.session").with_phrase("owner", called(cluster.name(id)))
+        }
+        Lane::Server(id) | Lane::Broker(id) | Lane::Member(id) => called(cluster.name(id)),
+    }
+}
+
+/// `broker1` to people.
+fn called(name: &str) -> Phrase {
+    match name.strip_prefix("broker") {
+        Some(id) => Phrase::key("lanes.broker").with("id", id),
+        None => Phrase::raw(name),
+    }
+}
+
+fn state(history: &History, window: Window, now: Option<&Stage>) -> Phrase {
+    let line = Phrase::key;
+    match now {
+        None => Phrase::nothing(),
+        Some(Stage::Off) => line("lanes.off"),
+        Some(Stage::Frozen) => line("lanes.frozen"),
+        Some(Stage::Looking) => line("lanes.looking"),
+        Some(Stage::Following(epoch)) => line("lanes.following").with("epoch", epoch),
+        Some(Stage::Leading(epoch)) => line("lanes.leading").with("epoch", epoch),
+        Some(Stage::Standalone) => line("lanes.standalone"),
+        Some(Stage::Open(timeout)) => {
+            let rest = rest(history, window.cursor, *timeout);
+            line("lanes.left").with("rest", seconds(rest)).with("timeout", seconds(*timeout))
+        }
+        Some(Stage::Ended) => line("lanes.ended"),
+        Some(Stage::Held { broker, epoch }) => {
+            line("lanes.held").with("broker", broker).with("epoch", epoch)
+        }
+        Some(Stage::Vacant) => line("lanes.vacant"),
+        Some(Stage::Up(0)) => line("lanes.up"),
+        Some(Stage::Up(count)) => line("lanes.leads").with("count", count),
+        Some(Stage::Joining) => line("lanes.joining"),
+        Some(Stage::Owning(what)) => Phrase::raw(what),
+    }
+}
+
+/// Seconds with one digit after the point.
+fn seconds(span: Span) -> String {
+    let tenths = span.as_ms() / 100;
+    format!("{}.{}", tenths / 10, tenths % 10)
+}
+
+fn rest(history: &History, at: SimTime, timeout: Span) -> Span {
+    let last = history.beats_within(at, at).last().copied().unwrap_or(SimTime::ZERO);
+    timeout.saturating_sub(at.since(last))
+}
+
+fn bands(history: &History, window: Window) -> Vec<Stroke> {
+    let changes = history.within(window.start(), window.cursor);
+    let mut strokes = Vec::new();
+    for (place, (at, stage)) in changes.iter().enumerate() {
+        let until = changes.get(place + 1).map_or(window.cursor, |(next, _)| *next);
+        let (from, to) = (window.x(*at).max(0), window.x(until));
+        if let Some(kind) = band(stage) {
+            strokes.push(Stroke::Band { from, to, kind });
+        }
+        if let Stage::Held { broker, epoch } = stage {
+            let words = Phrase::key("lanes.held").with("broker", broker).with("epoch", epoch);
+            strokes.push(Stroke::Crown { x: from, words });
+        }
+    }
+    strokes
+}
+
+fn band(stage: &Stage) -> Option<Band> {
+    Some(match stage {
+        Stage::Off => Band::Gone,
+        Stage::Frozen => Band::Frozen,
+        Stage::Looking => Band::Looks,
+        Stage::Following(_) => Band::Follows,
+        Stage::Leading(_) | Stage::Standalone => Band::Leads,
+        Stage::Held { .. } => Band::Held,
+        Stage::Vacant => Band::Vacant,
+        Stage::Up(count) => Band::Up(*count),
+        Stage::Joining => Band::Joins,
+        Stage::Owning(_) => Band::Owns,
+        Stage::Open(_) | Stage::Ended => return None,
+    })
+}
+
+/// A session's level: full at each sign of life, sinking to the next, and where it would be empty.
+fn level(history: &History, window: Window) -> Vec<Stroke> {
+    let mut strokes = Vec::new();
+    let changes = history.within(window.start(), window.cursor);
+    for (place, (at, stage)) in changes.iter().enumerate() {
+        let Stage::Open(timeout) = stage else { continue };
+        let until = changes.get(place + 1).map_or(window.cursor, |(next, _)| *next);
+        let from = (*at).max(window.start());
+        strokes.push(Stroke::Level(sinking(history, window, *timeout, (from, until))));
+        if until == window.cursor {
+            let rest = rest(history, window.cursor, *timeout);
+            let (level, empty_at) = (height(rest, *timeout), window.x(window.cursor + rest));
+            strokes.push(Stroke::Expected { level, from: window.past, empty_at });
+        }
+    }
+    strokes
+}
+
+fn sinking(
+    history: &History,
+    window: Window,
+    timeout: Span,
+    (from, until): (SimTime, SimTime),
+) -> Vec<(i32, i32)> {
+    let beats = history.beats_within(from, until);
+    let mut points = Vec::new();
+    for (place, beat) in beats.iter().enumerate() {
+        let (begin, end) = ((*beat).max(from), beats.get(place + 1).map_or(until, |next| *next));
+        for at in [begin, end] {
+            let left = timeout.saturating_sub(at.since(*beat));
+            points.push((window.x(at).max(0), height(left, timeout)));
+        }
+    }
+    points
+}
+
+fn height(left: Span, timeout: Span) -> i32 {
+    (left.as_micros() * 1000 / timeout.as_micros().max(1)).min(1000) as i32
+}
+
+fn ticks(window: Window) -> Vec<Tick> {
+    const STEPS: [u64; 12] = [
+        1_000, 5_000, 10_000, 50_000, 100_000, 500_000, 1_000_000, 2_000_000, 5_000_000,
+        10_000_000, 30_000_000, 60_000_000,
+    ];
+    let wide = |step: &&u64| **step / window.micros_per_px.max(1) >= 80;
+    let step = *STEPS.iter().find(wide).unwrap_or(&60_000_000);
+    let (first, last) = (window.start(), window.time_at(window.past + window.future));
+    let mut ticks = Vec::new();
+    let mut at = first.as_micros().div_ceil(step / 2) * (step / 2);
+    while at <= last.as_micros() {
+        let time = SimTime::micros(at);
+        let near = (window.x(time) - window.past).abs() < 400;
+        let label = (at % step == 0 && !near).then(|| label(time, step));
+        ticks.push(Tick { x: window.x(time), label });
+        at += step / 2;
+    }
+    ticks
+}
+
+fn label(at: SimTime, step: u64) -> String {
+    match step {
+        0..=999_999 => format!("{at} s"),
+        _ => format!("{} s", at.as_micros() / 1_000_000),
+    }
+}
+
+fn place(places: &Places, process: ProcessId) -> Option<i32> {
+    let found = places.iter().find(|(lane, _)| match lane {
+        Lane::Server(id) | Lane::Broker(id) | Lane::Member(id) => *id == process,
+        Lane::Session(_) | Lane::Controller => false,
+    });
+    found.map(|(_, top)| top + LANE / 2)
+}
+
+fn marks(chronicle: &Chronicle, window: Window, places: &Places) -> Vec<MarkDrawn> {
+    let marks = chronicle.marks_within(window.start(), window.cursor);
+    let drawn = marks.iter().filter_map(|mark| {
+        let at = (window.x(mark.at), place(places, mark.process?)?);
+        let from = mark.from.and_then(|(from, sent)| Some((window.x(sent), place(places, from)?)));
+        Some(MarkDrawn { at, from, event: mark.event, by_you: mark.by_you })
+    });
+    let mut drawn: Vec<MarkDrawn> = drawn.collect();
+    drawn.dedup_by_key(|mark| (mark.at.0 / 20, mark.at.1, mark.by_you));
+    drawn
+}
+
+/// How far causes and effects of the selection are drawn.
+const DEPTH: u8 = 4;
+/// How many records after an event are looked through for its effects.
+const REACH: usize = 4_000;
+
+fn arrows(trace: &Trace, window: Window, places: &Places, event: EventId) -> Vec<Arrow> {
+    let spot = |event: EventId| {
+        let record = trace.get(trace.find(event)?)?;
+        let inside = record.at <= window.cursor;
+        inside.then_some((window.x(record.at), place(places, record.process?)?))
+    };
+    let mut arrows = Vec::new();
+    let mut here = event;
+    for depth in 1..=DEPTH {
+        let cause = trace.find(here).and_then(|index| trace.get(index)?.causes().last());
+        let Some(cause) = cause else { break };
+        if let (Some(from), Some(to)) = (spot(cause), spot(here)) {
+            arrows.push(Arrow { from, to, kind: ArrowKind::Cause, depth });
+        }
+        here = cause;
+    }
+    arrows.extend(effects(trace, event).into_iter().filter_map(|(from, to, depth)| {
+        let (from, to) = (spot(from)?, spot(to)?);
+        Some(Arrow { from, to, kind: ArrowKind::Effect, depth })
+    }));
+    arrows.retain(|arrow| arrow.from.1 != arrow.to.1);
+    arrows
+}
+
+/// What followed from an event: pairs of cause and effect, with their distance from it.
+fn effects(trace: &Trace, event: EventId) -> Vec<(EventId, EventId, u8)> {
+    let Some(start) = trace.find(event) else { return Vec::new() };
+    let mut reached = vec![(event, 0u8)];
+    let mut found = Vec::new();
+    for record in trace.since(start + 1).take(REACH) {
+        let Some(cause) = record.cause else { continue };
+        let Some((_, depth)) = reached.iter().find(|(id, _)| *id == cause).copied() else {
+            continue;
+        };
+        if depth < DEPTH && found.len() < 40 {
+            reached.push((record.id, depth + 1));
+            found.push((cause, record.id, depth + 1));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WINDOW: Window = Window {
+        cursor: SimTime::micros(43_900_000),
+        micros_per_px: 12_500,
+        past: PAST,
+        future: 3200,
+    };
+
+    #[test]
+    fn places_and_times_are_each_other_s_inverse() {
+        for x in [0, 10, 4000, PAST, PAST + 500] {
+            assert_eq!(WINDOW.x(WINDOW.time_at(x)), x);
+        }
+    }
+
+    #[test]
+    fn the_ruler_is_labelled_every_second_at_the_plate_s_scale() {
+        let labels: Vec<_> = ticks(WINDOW).into_iter().filter_map(|tick| tick.label).collect();
+        let expected = ["34 s", "35 s", "36 s", "37 s", "38 s", "39 s", "40 s", "41 s", "42 s"];
+        assert_eq!(labels[..9], expected);
+        assert!(!labels.contains(&"44 s".to_owned()), "the cursor's own label stands there");
+    }
+
+    #[test]
+    fn a_level_is_full_at_each_beat_and_sinks_between() {
+        let at = |ms: u64| SimTime::micros(ms * 1000);
+        let history = History {
+            changes: vec![(at(40_000), Stage::Open(Span::secs(6)))],
+            beats: vec![at(40_000), at(42_000)],
+        };
+        let [Stroke::Level(points), Stroke::Expected { level, .. }] = &level(&history, WINDOW)[..]
+        else {
+            panic!("a level and what is expected")
+        };
+        let heights: Vec<i32> = points.iter().map(|(_, height)| *height).collect();
+        assert_eq!(heights, [1000, 666, 1000, 683]);
+        assert_eq!(*level, 683);
+    }
+}
