@@ -609,7 +609,7 @@ mod tests {
         check("delay link=a>b by=3", "column 16: “3”; expected a length of time like 18s or 500ms");
         check(
             "add consumer c1 group=g topics=t acks=1",
-            "column 37: “1”; expected a setting acks as it can be",
+            "column 34: “1”; expected a setting acks as it can be",
         );
         check("fix process=a draw=b", "column 21: the line ends; expected value=N");
     }
