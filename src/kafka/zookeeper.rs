@@ -31,8 +31,6 @@ pub enum Asker {
     Features,
     /// The watcher of `/config/changes`.
     Configs,
-    /// The controlled shutdown.
-    Shutdown,
     /// Something done for a client.
     Errand(u32),
 }

@@ -194,7 +194,9 @@ impl Process for Broker {
         let Some(running) = &mut self.running else { return };
         let site = Site { settings: &self.settings, directory: &self.directory };
         running.handle(event, &mut self.disk, site, out);
-        running.settle(site, out);
+        if !running.is_closing() {
+            running.settle(site, out);
+        }
     }
 
     fn crash(&mut self) {
@@ -252,6 +254,7 @@ impl Running {
             Event::Hangup { peer } if self.zk.knows(peer) => {
                 self.zookeeper_event(Event::Hangup { peer }, disk, site, out);
             }
+            _ if self.is_closing() => {}
             Event::Hangup { peer } => self.hung_up(peer, site, out),
             Event::Message { from, message: Message::Request(message) } => {
                 self.request(from, message, site, out);
@@ -287,9 +290,11 @@ impl Running {
         out: &mut Outbox<'_, Words>,
     ) {
         match heard {
+            Heard::Expired if self.is_closing() => self.session_closed(disk, site, out),
+            Heard::Closed => self.session_closed(disk, site, out),
+            _ if self.is_closing() => {}
             Heard::Session(_) => self.session(site, out),
             Heard::Expired => self.expired(site, out),
-            Heard::Closed => self.session_closed(disk, site, out),
             Heard::Watched(event) => {
                 self.controller.watched(&event, turn!(self, site, out));
                 self.configs.watched(&event, turn!(self, site, out));
@@ -306,9 +311,6 @@ impl Running {
             Heard::Answered(Asker::Configs, replies) => {
                 let changed = self.configs.answered(&replies, turn!(self, site, out));
                 self.configs_changed(changed, site, out);
-            }
-            Heard::Answered(Asker::Shutdown, replies) => {
-                self.controller_found(&replies, site, out);
             }
             Heard::Answered(Asker::Errand(number), replies) => {
                 self.errand_answered(number, replies, site, out);

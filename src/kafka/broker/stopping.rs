@@ -7,8 +7,7 @@ use super::{Disk, Phase, Running, Site, turn};
 use crate::kafka::control::{ControlledShutdownRequest, ControlledShutdownResponse};
 use crate::kafka::wire::Purpose;
 use crate::kafka::words::{BrokerFact, BrokerTimer, Words};
-use crate::kafka::znodes::{self, ControllerZnode};
-use crate::kafka::zookeeper::{Asker, Heard, Replies, data};
+use crate::kafka::zookeeper::Heard;
 use crate::sim::Outbox;
 
 /// How far a stop is.
@@ -18,12 +17,14 @@ pub struct Stop {
     tries: u32,
     /// What the process ends with.
     code: u8,
+    /// Its session is being closed: nothing else is taken up any more.
+    is_closing: bool,
 }
 
 impl Stop {
     /// The start has failed.
     pub(super) fn failed() -> Stop {
-        Stop { tries: 0, code: 1 }
+        Stop { tries: 0, code: 1, is_closing: false }
     }
 }
 
@@ -35,32 +36,22 @@ impl Running {
         out.tell(BrokerFact::ShutdownStarted { broker: site.settings.broker_id });
         let serving = self.phase == Phase::Serving;
         let tries = site.settings.controlled_shutdown_max_retries;
-        self.phase = Phase::Stopping(Stop { tries, code: 0 });
+        self.phase = Phase::Stopping(Stop { tries, code: 0, is_closing: false });
         match serving && site.settings.controlled_shutdown_enable {
             true => self.find_controller(site, out),
             false => self.close(site, out),
         }
     }
 
-    /// Asks ZooKeeper who is controller.
+    /// Asks the controller, as the last UpdateMetadata named it, to take the leaderships over.
+    // Source: KafkaServer.controlledShutdown (3.9: metadataCache.getControllerId)
     pub(super) fn find_controller(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
         let Phase::Stopping(stop) = &mut self.phase else { return };
         if stop.tries == 0 {
             return self.close(site, out);
         }
         stop.tries -= 1;
-        let read = self.zk.get_data(znodes::controller());
-        self.zk.ask(Asker::Shutdown, vec![read], out);
-    }
-
-    pub(super) fn controller_found(
-        &mut self,
-        replies: &Replies,
-        site: Site<'_>,
-        out: &mut Outbox<'_, Words>,
-    ) {
-        let znode = data(&replies[0]).and_then(|(data, _)| ControllerZnode::decode(data));
-        let controller = znode.and_then(|znode| self.cache.broker(znode.broker));
+        let controller = self.cache.broker(self.cache.controller());
         let Some(process) = controller.map(|broker| broker.process) else {
             return self.try_again(site, out);
         };
@@ -93,7 +84,16 @@ impl Running {
         }
     }
 
+    /// Whether only the end of the session is awaited.
+    // Source: KafkaServer.shutdown: the socket server and the controller end before zkClient.close
+    pub(super) fn is_closing(&self) -> bool {
+        matches!(self.phase, Phase::Stopping(Stop { is_closing: true, .. }))
+    }
+
     fn close(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        if let Phase::Stopping(stop) = &mut self.phase {
+            stop.is_closing = true;
+        }
         self.replicas.checkpoint();
         self.controller.shut_down(turn!(self, site, out));
         for heard in self.zk.close(out) {
