@@ -6,16 +6,14 @@
 //! *Invariant: nothing is asked after the deadline of its call.*
 
 use super::dialogue::{Asking, Next, Outcome};
+use crate::kafka::client::BROKER_TO_ASK;
 use crate::kafka::error::{Error, Remedy};
 use crate::kafka::id::{BrokerId, GroupId, TopicName, TopicPartition};
 use crate::kafka::message::{
     BrokerAddress, FindCoordinatorRequest, ListOffsetsAt, ListOffsetsRequest, MetadataRequest,
     MetadataResponse, Request, Response, TopicMetadata,
 };
-use crate::sim::{Draw, ProcessId, SimTime, Span};
-
-/// Which of its brokers a client asks first.
-pub const FIRST_ASKED: Draw = Draw("first-asked");
+use crate::sim::{ProcessId, SimTime, Span};
 
 const RETRY_BACKOFF: Span = Span::ms(100);
 const RECONNECT_BACKOFF: Span = Span::ms(50);
@@ -139,6 +137,12 @@ impl<'a> Admin<'a> {
         }
     }
 
+    /// Asks whichever broker is at hand, once it is known who there is.
+    pub fn some(&mut self, call: &str, request: Request) -> Told<Response> {
+        self.ready()?;
+        self.any(call, request)
+    }
+
     /// Asks whichever broker is at hand.
     pub fn any(&mut self, call: &str, request: Request) -> Told<Response> {
         let deadline = self.deadline();
@@ -149,7 +153,7 @@ impl<'a> Admin<'a> {
                 Some(node) => node,
                 None => {
                     let count = candidates.len() as u64;
-                    candidates[self.asking.draw(FIRST_ASKED, 0..count)? as usize]
+                    candidates[self.asking.draw(BROKER_TO_ASK, 0..count)? as usize]
                 }
             };
             if let Some(answer) = self.try_one(node, request.clone())? {
@@ -277,7 +281,7 @@ impl<'a> Admin<'a> {
         loop {
             let candidates = self.candidates();
             let count = candidates.len() as u64;
-            let node = candidates[self.asking.draw(FIRST_ASKED, 0..count)? as usize];
+            let node = candidates[self.asking.draw(BROKER_TO_ASK, 0..count)? as usize];
             let topics = Some(Vec::new());
             let request = MetadataRequest { topics, allow_auto_topic_creation: false };
             match self.try_one(node, request.into())? {

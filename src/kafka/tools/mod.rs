@@ -5,17 +5,26 @@
 //! *Invariant: one tool is one process and one run; what it has printed stays when it has exited.*
 
 pub mod admin;
+pub mod configs;
+pub mod console_consumer;
 pub mod consumer_groups;
 pub mod dialogue;
+pub mod dump_log;
 pub mod groups_text;
+pub mod leader_election;
+pub mod reassign_partitions;
 pub mod topics;
 pub mod topics_text;
 
 use std::sync::Arc;
 
 use self::admin::Admin;
+use self::configs::Configs;
+use self::console_consumer::ConsoleConsumer;
 use self::consumer_groups::ConsumerGroups;
 use self::dialogue::{Dialogue, Next, Outcome, Past};
+use self::leader_election::LeaderElection;
+use self::reassign_partitions::ReassignPartitions;
 use self::topics::Topics;
 use super::id::CorrelationId;
 use super::java_hash;
@@ -30,6 +39,36 @@ pub enum Command {
     Topics(Topics),
     /// `kafka-consumer-groups`.
     ConsumerGroups(ConsumerGroups),
+    /// `kafka-configs`.
+    Configs(Configs),
+    /// `kafka-leader-election`.
+    LeaderElection(LeaderElection),
+    /// `kafka-reassign-partitions`.
+    ReassignPartitions(ReassignPartitions),
+    /// `kafka-console-consumer`.
+    ConsoleConsumer(ConsoleConsumer),
+}
+
+impl Command {
+    fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
+        match self {
+            Command::Topics(tool) => tool.run(admin),
+            Command::ConsumerGroups(tool) => tool.run(admin),
+            Command::Configs(tool) => tool.run(admin),
+            Command::LeaderElection(tool) => tool.run(admin),
+            Command::ReassignPartitions(tool) => tool.run(admin),
+            Command::ConsoleConsumer(tool) => tool.run(admin),
+        }
+    }
+}
+
+/// The brokers that a tool is given.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Bootstrap {
+    /// As the command line names them: `127.0.0.1:9091,127.0.0.1:9092`.
+    pub shown: Arc<str>,
+    /// The processes behind that.
+    pub processes: Arc<[ProcessId]>,
 }
 
 /// What a command line lacks, or has too much.
@@ -113,7 +152,7 @@ struct Patience {
 pub struct Tool {
     name: Arc<str>,
     command: Command,
-    bootstrap: Arc<[ProcessId]>,
+    bootstrap: Bootstrap,
     patience: Patience,
     dialogue: Dialogue,
     /// The questions without an answer: to whom, which, and what came of it.
@@ -124,7 +163,7 @@ pub struct Tool {
 
 impl Tool {
     /// The tool `name` with the words behind it, given these brokers to begin with.
-    pub fn read(name: &str, words: &[String], bootstrap: &[ProcessId]) -> Result<Tool, Usage> {
+    pub fn read(name: &str, words: &[String], bootstrap: Bootstrap) -> Result<Tool, Usage> {
         let mut arguments = Arguments(words.to_vec());
         let mut patience = Patience { request: Span::secs(30), call: Span::secs(60) };
         let command = match name {
@@ -136,12 +175,25 @@ impl Tool {
                 }
                 Command::ConsumerGroups(ConsumerGroups::read(&mut arguments)?)
             }
+            "kafka-configs" => {
+                let shown = format!("--bootstrap-server {} {}", bootstrap.shown, words.join(" "));
+                Command::Configs(Configs::read(&mut arguments, &shown)?)
+            }
+            "kafka-leader-election" => {
+                Command::LeaderElection(LeaderElection::read(&mut arguments)?)
+            }
+            "kafka-reassign-partitions" => {
+                Command::ReassignPartitions(ReassignPartitions::read(&mut arguments)?)
+            }
+            "kafka-console-consumer" => {
+                Command::ConsoleConsumer(ConsoleConsumer::read(&mut arguments)?)
+            }
             _ => return Err(Usage(format!("{name} is not known yet"))),
         };
         Ok(Tool {
             name: name.into(),
             command,
-            bootstrap: bootstrap.into(),
+            bootstrap,
             patience,
             dialogue: Dialogue::default(),
             asked: Vec::new(),
@@ -159,12 +211,9 @@ impl Tool {
     fn go_on(&mut self, out: &mut Outbox<'_, Words>) {
         loop {
             let asking = self.dialogue.replay();
-            let mut admin = Admin::new(asking, &self.bootstrap, self.patience.call);
-            let done = match &self.command {
-                Command::Topics(topics) => topics.run(&mut admin),
-                Command::ConsumerGroups(groups) => groups.run(&mut admin),
-            };
-            match done {
+            let brokers = &self.bootstrap.processes;
+            let mut admin = Admin::new(asking, brokers, self.patience.call);
+            match self.command.run(&mut admin) {
                 Ok(printed) => {
                     self.printed = Some(printed.into());
                     out.exit(0);
@@ -258,8 +307,8 @@ impl Process for Tool {
     }
 }
 
-/// The place of a text in a Java hash map of that many buckets, so that sorting by it gives the order
-/// in which such a map is walked.
+/// The place of a text in a Java hash map of that many buckets, so that sorting by it gives the
+/// order in which such a map is walked.
 // Source: java.util.HashMap.hash
 pub fn hash_map_place(text: &str, buckets: u32) -> u32 {
     let hash = java_hash::hash(text).cast_unsigned();
@@ -285,7 +334,8 @@ mod tests {
     fn a_command_line_is_understood_whole_or_refused() {
         let read = |text: &str| {
             let words: Vec<String> = text.split(' ').skip(1).map(str::to_owned).collect();
-            Tool::read(text.split(' ').next().unwrap_or(""), &words, &[])
+            let bootstrap = Bootstrap { shown: "".into(), processes: Arc::from([]) };
+            Tool::read(text.split(' ').next().unwrap_or(""), &words, bootstrap)
         };
         assert!(read("kafka-topics --create --topic t --partitions 3 --config a=b").is_ok());
         assert!(read("kafka-consumer-groups --describe --group g --members --verbose").is_ok());

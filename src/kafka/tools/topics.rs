@@ -154,7 +154,7 @@ impl Topics {
         topics.sort_by(|a, b| a.name.cmp(&b.name));
         let resources = names.into_iter().map(ConfigResource::Topic).collect();
         let request = DescribeConfigsRequest { resources };
-        let configs = match admin.any("describeConfigs", request.into())? {
+        let configs = match admin.some("describeConfigs", request.into())? {
             Response::DescribeConfigs(answer) => answer.results,
             other => panic!("describe-configs was answered by {}", other.name()),
         };

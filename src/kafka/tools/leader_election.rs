@@ -1,0 +1,93 @@
+//! `kafka-leader-election` of 3.9.1: has preferred or unclean leaders elected.
+//!
+//! Source: LeaderElectionCommand (3.9).
+//!
+//! *Invariant: of partitions that need no election nothing is said when all were meant.*
+
+use super::admin::{Admin, Failure, Halt};
+use super::dialogue::Next;
+use super::{Arguments, Usage};
+use crate::kafka::admin::{ElectLeadersRequest, ElectionType};
+use crate::kafka::error::Error;
+use crate::kafka::id::TopicPartition;
+use crate::kafka::message::Response;
+use crate::sim::Span;
+
+/// What it is asked to do.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LeaderElection {
+    kind: ElectionType,
+    /// None means all.
+    partition: Option<TopicPartition>,
+}
+
+impl LeaderElection {
+    /// Reads the command line.
+    pub fn read(arguments: &mut Arguments) -> Result<LeaderElection, Usage> {
+        let kind = arguments.value("--election-type").unwrap_or_default();
+        let kind = match kind.to_lowercase().as_str() {
+            "preferred" => ElectionType::Preferred,
+            "unclean" => ElectionType::Unclean,
+            _ => return Err(Usage::bad(&kind)),
+        };
+        let all = arguments.switch("--all-topic-partitions");
+        let topic = arguments.value("--topic");
+        let number = arguments.number("--partition")?;
+        arguments.finish()?;
+        let partition = topic.zip(number).map(|(topic, number)| TopicPartition::new(topic, number));
+        if partition.is_none() != all {
+            return Err(Usage("it takes one partition or all".into()));
+        }
+        Ok(LeaderElection { kind, partition })
+    }
+
+    /// What it prints in the end.
+    pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
+        let partitions = self.partition.clone().map(|partition| vec![partition]);
+        let timeout = Span::secs(30);
+        let request = ElectLeadersRequest { election_type: self.kind, partitions, timeout };
+        match admin.controller("electLeaders", request.into()) {
+            Ok(Response::ElectLeaders(answer)) => Ok(self.told(&answer.replica_election_results)),
+            Ok(other) => panic!("elect-leaders was answered by {}", other.name()),
+            Err(Halt::Waits(next)) => Err(next),
+            Err(Halt::Failed(why)) => Ok(format!("{}: {}\n", why.class(), why.message)),
+        }
+    }
+
+    fn told(&self, results: &[(TopicPartition, Option<crate::kafka::admin::Refusal>)]) -> String {
+        let kind = match self.kind {
+            ElectionType::Preferred => "PREFERRED",
+            ElectionType::Unclean => "UNCLEAN",
+        };
+        let (mut done, mut needless, mut failed) = (Vec::new(), Vec::new(), String::new());
+        for (partition, refusal) in results {
+            match refusal {
+                None => done.push(partition.to_string()),
+                Some(why) if why.error == Error::ElectionNotNeeded => {
+                    needless.push(partition.to_string());
+                }
+                Some(why) => {
+                    let why = Failure::refused(why.error, why.error_message.as_deref());
+                    failed.push_str(&format!(
+                        "Error completing leader election ({kind}) for partition: {partition}: \
+                         {}: {}\n",
+                        why.class(),
+                        why.message
+                    ));
+                }
+            }
+        }
+        let mut out = String::new();
+        if !done.is_empty() {
+            let list = done.join(", ");
+            out.push_str(&format!(
+                "Successfully completed leader election ({kind}) for partitions {list}\n"
+            ));
+        }
+        if !needless.is_empty() {
+            let list = needless.join(", ");
+            out.push_str(&format!("Valid replica already elected for partitions {list}\n"));
+        }
+        out + &failed
+    }
+}

@@ -1,0 +1,241 @@
+//! `kafka-reassign-partitions` of 3.9.1: moves partitions to other replicas, and says how far that is.
+//!
+//! Source: ReassignPartitionsCommand (3.9).
+//!
+//! *Invariant: verifying changes settings, as the real tool does: it clears throttles that nobody has
+//! set.*
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+
+use super::admin::{Admin, Failure, Halt};
+use super::dialogue::Next;
+use super::{Arguments, Usage};
+use crate::kafka::admin::{
+    AlterConfigOp, AlterPartitionReassignmentsRequest, ConfigResource,
+    IncrementalAlterConfigsRequest, ListPartitionReassignmentsRequest,
+};
+use crate::kafka::id::{BrokerId, TopicName, TopicPartition};
+use crate::kafka::message::Response;
+use crate::sim::Span;
+
+/// What it is asked to do.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ReassignPartitions {
+    action: Action,
+    targets: Vec<(TopicPartition, Vec<BrokerId>)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Action {
+    Execute,
+    Verify,
+}
+
+#[derive(Deserialize)]
+struct Plan {
+    partitions: Vec<Move>,
+}
+
+#[derive(Deserialize)]
+struct Move {
+    topic: String,
+    partition: i32,
+    replicas: Vec<i32>,
+}
+
+type Told<T> = Result<T, Halt>;
+type Replicas = Vec<(TopicPartition, Vec<BrokerId>)>;
+
+impl ReassignPartitions {
+    /// Reads the command line; the plan stands in it, not in a file.
+    pub fn read(arguments: &mut Arguments) -> Result<ReassignPartitions, Usage> {
+        let actions = [("--execute", Action::Execute), ("--verify", Action::Verify)];
+        let action = arguments.one_of(&actions)?;
+        let json = arguments.value("--reassignment-json").unwrap_or_default();
+        arguments.finish()?;
+        let plan: Plan = serde_json::from_str(&json).map_err(|_| Usage::bad(&json))?;
+        let mut targets: Replicas = plan
+            .partitions
+            .into_iter()
+            .map(|to| {
+                let replicas = to.replicas.into_iter().map(BrokerId).collect();
+                (TopicPartition::new(to.topic, to.partition), replicas)
+            })
+            .collect();
+        targets.sort();
+        Ok(ReassignPartitions { action, targets })
+    }
+
+    /// What it prints in the end.
+    pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
+        let done = match self.action {
+            Action::Execute => self.execute(admin),
+            Action::Verify => self.verify(admin),
+        };
+        match done {
+            Ok(printed) => Ok(printed),
+            Err(Halt::Waits(next)) => Err(next),
+            Err(Halt::Failed(why)) => {
+                Ok(format!("Error: {0}\n{1}: {0}\n\n", why.message, class(&why)))
+            }
+        }
+    }
+
+    fn execute(&self, admin: &mut Admin<'_>) -> Told<String> {
+        let current = self.current(admin)?;
+        self.check_brokers(admin)?;
+        let targets = self.targets.iter().map(|(of, to)| (of.clone(), Some(to.clone())));
+        let (topics, timeout) = (targets.collect(), Span::secs(30));
+        let request = AlterPartitionReassignmentsRequest { topics, timeout };
+        match admin.controller("alterPartitionReassignments", request.into())? {
+            Response::AlterPartitionReassignments(answer) => {
+                if let Some(why) = answer.responses.into_iter().find_map(|(_, refusal)| refusal) {
+                    return Err(Failure::refused(why.error, why.error_message.as_deref()).into());
+                }
+            }
+            other => panic!("the reassignment was answered by {}", other.name()),
+        }
+        let names: Vec<String> = self.targets.iter().map(|(of, _)| of.to_string()).collect();
+        let plural = if names.len() == 1 { "" } else { "s" };
+        Ok(format!(
+            "Current partition replica assignment\n\n{}\n\nSave this to use as the \
+             --reassignment-json-file option during rollback\nSuccessfully started partition \
+             reassignment{plural} for {}\n",
+            json(&current),
+            names.join(",")
+        ))
+    }
+
+    /// Only registered brokers may get replicas.
+    fn check_brokers(&self, admin: &mut Admin<'_>) -> Told<()> {
+        let known: BTreeSet<BrokerId> = admin.nodes().iter().map(|node| node.id).collect();
+        let wanted = self.targets.iter().flat_map(|(_, replicas)| replicas);
+        match wanted.into_iter().find(|id| !known.contains(id)) {
+            None => Ok(()),
+            Some(id) => Err(Failure {
+                exception: "AdminCommandFailedException",
+                message: format!("Unknown broker id {id}"),
+            }
+            .into()),
+        }
+    }
+
+    /// Where the replicas of these partitions are.
+    fn current(&self, admin: &mut Admin<'_>) -> Told<Replicas> {
+        let known = admin.metadata(Some(self.topics().into_iter().collect()))?;
+        let mut current = Vec::new();
+        for (partition, _) in &self.targets {
+            let topic = known.iter().find(|topic| topic.name == partition.topic);
+            let of = topic.and_then(|topic| {
+                topic.partitions.iter().find(|of| of.partition_index == partition.partition)
+            });
+            current.extend(of.map(|of| (partition.clone(), of.replica_nodes.clone())));
+        }
+        Ok(current)
+    }
+
+    fn topics(&self) -> BTreeSet<TopicName> {
+        self.targets.iter().map(|(partition, _)| partition.topic.clone()).collect()
+    }
+
+    fn verify(&self, admin: &mut Admin<'_>) -> Told<String> {
+        let current = self.current(admin)?;
+        let partitions = self.targets.iter().map(|(of, _)| of.clone()).collect();
+        let request = ListPartitionReassignmentsRequest { topics: Some(partitions) };
+        let moving = match admin.controller("listPartitionReassignments", request.into())? {
+            Response::ListPartitionReassignments(answer) => answer.topics,
+            other => panic!("the question was answered by {}", other.name()),
+        };
+        let mut out = String::from("Status of partition reassignment:\n");
+        for (partition, target) in &self.targets {
+            let now = current.iter().find(|(of, _)| of == partition).map(|(_, now)| now);
+            let line = match now {
+                _ if moving.contains_key(partition) => {
+                    format!("Reassignment of partition {partition} is still in progress.\n")
+                }
+                Some(now) if now == target => {
+                    format!("Reassignment of partition {partition} is completed.\n")
+                }
+                now => format!(
+                    "There is no active reassignment of partition {partition}, but replica set is \
+                     {} rather than {}.\n",
+                    joined(now.map_or(&[], Vec::as_slice)),
+                    joined(target)
+                ),
+            };
+            out.push_str(&line);
+        }
+        if moving.is_empty() {
+            self.clear_throttles(admin, &mut out)?;
+        }
+        Ok(out)
+    }
+
+    // Source: ReassignPartitionsCommand.clearAllThrottles
+    fn clear_throttles(&self, admin: &mut Admin<'_>, out: &mut String) -> Told<()> {
+        let targets = self.targets.iter().flat_map(|(_, replicas)| replicas.iter().copied());
+        let brokers: BTreeSet<BrokerId> =
+            admin.nodes().iter().map(|node| node.id).chain(targets).collect();
+        let brokers: Vec<BrokerId> = brokers.into_iter().collect();
+        let topics: Vec<TopicName> = self.topics().into_iter().collect();
+        out.push_str(&format!(
+            "\nClearing broker-level throttles on brokers {}\n",
+            joined(&brokers)
+        ));
+        let rates = [
+            "leader.replication.throttled.rate",
+            "follower.replication.throttled.rate",
+            "replica.alter.log.dirs.io.max.bytes.per.second",
+        ];
+        let delete = |names: &[&str]| {
+            names.iter().map(|name| ((*name).into(), AlterConfigOp::Delete)).collect::<Vec<_>>()
+        };
+        for broker in brokers {
+            let resources = vec![(ConfigResource::Broker(broker), delete(&rates))];
+            let request = IncrementalAlterConfigsRequest { resources };
+            admin.broker("incrementalAlterConfigs", broker, request.into())?;
+        }
+        let names: Vec<&str> = topics.iter().map(TopicName::as_str).collect();
+        let plural = if names.len() == 1 { "" } else { "s" };
+        out.push_str(&format!(
+            "Clearing topic-level throttles on topic{plural} {}\n",
+            names.join(",")
+        ));
+        let throttled =
+            ["leader.replication.throttled.replicas", "follower.replication.throttled.replicas"];
+        let resources =
+            topics.into_iter().map(|name| (ConfigResource::Topic(name), delete(&throttled)));
+        let request = IncrementalAlterConfigsRequest { resources: resources.collect() };
+        admin.some("incrementalAlterConfigs", request.into())?;
+        Ok(())
+    }
+}
+
+fn class(why: &Failure) -> String {
+    match why.exception {
+        "AdminCommandFailedException" => {
+            "org.apache.kafka.server.common.AdminCommandFailedException".into()
+        }
+        _ => why.class(),
+    }
+}
+
+fn json(replicas: &Replicas) -> String {
+    let of = |(partition, replicas): &(TopicPartition, Vec<BrokerId>)| {
+        let any = vec!["\"any\""; replicas.len()].join(",");
+        format!(
+            "{{\"topic\":\"{}\",\"partition\":{},\"replicas\":[{}],\"log_dirs\":[{any}]}}",
+            partition.topic,
+            partition.partition,
+            joined(replicas)
+        )
+    };
+    let list: Vec<String> = replicas.iter().map(of).collect();
+    format!("{{\"version\":1,\"partitions\":[{}]}}", list.join(","))
+}
+
+fn joined(brokers: &[BrokerId]) -> String {
+    brokers.iter().map(BrokerId::to_string).collect::<Vec<_>>().join(",")
+}
