@@ -36,8 +36,8 @@ fn compare(recorded: &Value, ours: &Value) -> Found<Vec<String>> {
 }
 
 /// What the judge carries from step to step.
-#[derive(Default)]
-struct Court {
+#[derive(Clone, Default)]
+pub struct Court {
     place: String,
     bad: Vec<String>,
     theirs: Tree,
@@ -51,7 +51,28 @@ impl Court {
         self.bad.push(format!("{}: {what}", self.place));
     }
 
-    fn step(&mut self, r: &Value, o: &Value) -> Found<()> {
+    /// Whether the transactions of our step so far are all that the recorded one has; where these are
+    /// not repeatable, whether the tree is the recorded one.
+    pub fn has_come(&self, r: &Value, ours: &[Value]) -> bool {
+        let mut probe = Court { bad: Vec::new(), ..self.clone() };
+        probe.transactions(r, ours).is_ok() && probe.bad.is_empty()
+    }
+
+    fn transactions(&mut self, r: &Value, ours: &[Value]) -> Found<()> {
+        let theirs = list(r, "txns")?;
+        if r["same"]["txns_by_actor"] == true {
+            self.writes(theirs, ours)?;
+            return self.refusals(theirs, ours);
+        }
+        theirs.iter().try_for_each(|txn| self.theirs.apply(txn))?;
+        ours.iter().try_for_each(|txn| self.ours.apply(txn))?;
+        self.shake(theirs)?;
+        self.trees();
+        Ok(())
+    }
+
+    /// Takes a step for judged.
+    pub fn step(&mut self, r: &Value, o: &Value) -> Found<()> {
         let same = |what: &str| r["same"][what].as_bool().unwrap_or(false);
         let (theirs, ours) = (list(r, "txns")?, list(o, "txns")?);
         theirs.iter().try_for_each(|txn| self.theirs.apply(txn))?;
@@ -60,10 +81,7 @@ impl Court {
             self.writes(theirs, ours)?;
             self.refusals(theirs, ours)?;
         } else {
-            for txn in theirs {
-                let paths = ops_of(txn)?.iter().filter_map(|op| op.get("path")?.as_str());
-                self.shaky.extend(paths.map(str::to_owned));
-            }
+            self.shake(theirs)?;
         }
         if same("talk_by_actor") && same("txns_by_actor") {
             self.watches(list(r, "talk")?, list(o, "talk")?)?;
@@ -71,6 +89,15 @@ impl Court {
         self.trees();
         if same("output") {
             self.output(r.get("output"), o.get("output"));
+        }
+        Ok(())
+    }
+
+    /// What an unrepeatable step has touched is judged loosely from then on.
+    fn shake(&mut self, theirs: &[Value]) -> Found<()> {
+        for txn in theirs {
+            let paths = ops_of(txn)?.iter().filter_map(|op| op.get("path")?.as_str());
+            self.shaky.extend(paths.map(str::to_owned));
         }
         Ok(())
     }
@@ -182,7 +209,7 @@ impl Court {
 }
 
 /// What the committed transactions amount to.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Tree {
     znodes: BTreeMap<String, Znode>,
 }
@@ -337,6 +364,17 @@ fn without_partition_numbers(path: &str) -> String {
         }
     }
     parts.join("/")
+}
+
+/// One transaction as it is compared with others of its actor: who, and what.
+pub fn compared(txn: &Value) -> Found<String> {
+    let who = name(field(txn, "by")?);
+    if is_refused(txn)? {
+        let lines = refusals(std::slice::from_ref(txn))?;
+        return Ok(format!("{who} refused {lines:?}"));
+    }
+    let ops: Vec<Value> = ops_of(txn)?.iter().map(plain).collect();
+    Ok(format!("{who} {}", json!(ops)))
 }
 
 /// One operation as it is compared.

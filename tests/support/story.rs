@@ -3,16 +3,47 @@
 
 use serde_json::Value;
 
-use super::Played;
+use super::{Played, Tally, judge};
 
+mod acts;
+mod cast;
+mod clients;
+mod draws;
+mod mask;
+mod outputs;
+mod record;
 pub mod step;
+mod teller;
+mod timing;
+
+/// The releases that ours plays.
+const RELEASES: &[&str] = &["3.9.1"];
 
 /// Tells a recorded story and judges ours by it; it counts as one case.
-pub fn play(_recorded: &Value) -> Played {
-    Played::NotYet
+pub fn play(recorded: &Value) -> Played {
+    if !is_played(recorded) {
+        return Played::NotYet;
+    }
+    let mut tally = Tally::default();
+    let outcome = match tell(recorded) {
+        Err(why) => Err(format!("not told: {why}")),
+        Ok(ours) => {
+            let differences = judge::judge(recorded, &ours);
+            if differences.is_empty() { Ok(()) } else { Err(differences.join("\n")) }
+        }
+    };
+    tally.case(outcome);
+    Played::Counted(tally)
 }
 
 /// Plays the steps of a recorded story: ours in the same form, or why it cannot be told.
-pub fn tell(_recorded: &Value) -> Result<Value, String> {
-    Err("stories are not told yet".into())
+pub fn tell(recorded: &Value) -> Result<Value, String> {
+    if !is_played(recorded) {
+        return Err(format!("release {} is not played yet", recorded["release"]));
+    }
+    teller::tell(recorded)
+}
+
+fn is_played(recorded: &Value) -> bool {
+    recorded["release"].as_str().is_some_and(|release| RELEASES.contains(&release))
 }

@@ -51,7 +51,7 @@ pub enum Step {
 pub type Settings = Vec<(String, String)>;
 
 /// Which of the processes with one broker id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Seat {
     Own,
     /// A second process with an id that is taken.

@@ -1,0 +1,255 @@
+//! What each step does to the cluster, and what is then awaited.
+//! *Invariant: an act that ours does not know makes the story not told; nothing is left out.*
+
+use zootrope::kafka::consumer::Consumer;
+use zootrope::kafka::consumer::words::ConsumerRequest;
+use zootrope::kafka::id::{BrokerId, TopicPartition};
+use zootrope::kafka::producer::Producer;
+use zootrope::kafka::producer::words::ProducerRequest;
+use zootrope::kafka::tools::dump_log::dump;
+use zootrope::kafka::tools::{Bootstrap, Tool};
+use zootrope::kafka::words::Request;
+use zootrope::sim::{Power, ProcessId, Span};
+use zootrope::zk::request::{Create, Op, mode};
+use zootrope::zk::stat::Bytes;
+
+use super::cast::{Actor, Hand};
+use super::clients;
+use super::step::{Act, ByHand, Seat, Send, Start, Step, Until, Who};
+use super::teller::{Stage, Teller, Told};
+
+/// What is awaited in a step.
+#[derive(Default)]
+pub struct Awaited {
+    /// Its printed text is the output.
+    pub tool: Option<ProcessId>,
+    pub hand: Option<ProcessId>,
+    /// It is up, or has exited.
+    pub starting: Option<ProcessId>,
+    pub is_up: bool,
+    /// It has exited.
+    pub stopping: Option<ProcessId>,
+    pub sending: Option<Sending>,
+    pub until: Option<Until>,
+    /// What a broker's log holds.
+    pub dump: Option<String>,
+}
+
+/// A producer that sends one record after the other.
+pub struct Sending {
+    pub process: ProcessId,
+    pub send: Send,
+    pub next: u32,
+    pub outcomes: Vec<serde_json::Value>,
+}
+
+impl Teller<'_> {
+    /// Does what a step says.
+    pub fn carry_out(&mut self, step: &Step) -> Told<Awaited> {
+        let mut awaited = Awaited::default();
+        match step {
+            Step::StartBroker { broker, seat, .. } => {
+                self.started.insert(*broker);
+                let process = self.broker(*broker, *seat)?.process;
+                self.act("start", move |i| i.start(process));
+                awaited.starting = Some(process);
+            }
+            Step::StopBroker(broker) => {
+                let process = self.broker(*broker, Seat::Own)?.process;
+                self.act("stop", move |i| i.request(process, Request::Stop));
+                awaited.stopping = Some(process);
+            }
+            Step::Kill(victims) => awaited.until = self.kill(victims)?,
+            Step::KillAndStart { victims, start } => {
+                self.kill(victims)?;
+                self.start_consumers(start)?;
+            }
+            Step::Freeze(who) => {
+                let process = self.stage(who)?.process;
+                self.act("freeze", move |i| i.freeze(process));
+            }
+            Step::Thaw(who, acts) => {
+                let process = self.stage(who)?.process;
+                let acts = acts.clone();
+                self.act("thaw", move |i| i.thaw(process));
+                acts.into_iter().for_each(|act| self.tell_member(process, act));
+            }
+            Step::Cut(who) => {
+                let proxy = self.stage(who)?.proxy.ok_or("it has nothing to do with ZooKeeper")?;
+                self.act("cut", move |i| i.kill(proxy));
+            }
+            Step::Heal(who) => {
+                let proxy = self.stage(who)?.proxy.ok_or("it has nothing to do with ZooKeeper")?;
+                self.act("heal", move |i| i.start(proxy));
+            }
+            Step::KillZooKeeper => {
+                let process = self.zookeeper;
+                self.act("kill", move |i| i.kill(process));
+            }
+            Step::StartZooKeeper => {
+                let process = self.zookeeper;
+                self.act("start", move |i| i.start(process));
+            }
+            Step::Tool { name, args } => awaited.tool = Some(self.run_tool(name, args)?),
+            Step::Send(send) => awaited.sending = Some(self.send(send)?),
+            Step::StartConsumers(start) => self.start_consumers(start)?,
+            Step::TellConsumer(name, act) => {
+                let process = self.client(name)?.process;
+                self.tell_member(process, *act);
+            }
+            Step::ByHand(by_hand) => awaited.hand = Some(self.by_hand(by_hand)),
+            Step::WaitUntil(until) => awaited.until = Some(until.clone()),
+            Step::Listen | Step::Wait(_) => {}
+            Step::StartProducer { .. } | Step::TellProducer(..) => {
+                return Err("transactional producers are not told yet".into());
+            }
+            Step::Dump { topic, partition, broker } => {
+                let partition = TopicPartition::new(topic.as_str(), *partition);
+                awaited.dump = Some(self.dump(&partition, *broker)?);
+            }
+        }
+        Ok(awaited)
+    }
+
+    fn broker(&self, broker: i32, seat: Seat) -> Told<Stage> {
+        let stage = self.brokers.get(&(broker, seat)).copied();
+        stage.ok_or_else(|| format!("there is no broker {broker}"))
+    }
+
+    fn client(&self, name: &str) -> Told<Stage> {
+        self.clients.get(name).copied().ok_or_else(|| format!("there is no {name}"))
+    }
+
+    pub(super) fn stage(&self, who: &Who) -> Told<Stage> {
+        match who {
+            Who::Broker(broker) => self.broker(*broker, Seat::Own),
+            Who::Client(name) => self.client(name),
+        }
+    }
+
+    /// Kills them; with a group's last members, the group is to become empty.
+    fn kill(&mut self, victims: &[Who]) -> Told<Option<Until>> {
+        for who in victims {
+            let process = self.stage(who)?.process;
+            self.act("kill", move |i| i.kill(process));
+        }
+        let members = victims.iter().any(|who| matches!(who, Who::Client(_)));
+        let alive = |stage: &Stage| self.sim.power(stage.process) != Power::Off;
+        let last = members && !self.clients.values().any(alive);
+        Ok(last.then_some(Until::GroupIsEmpty))
+    }
+
+    /// The brokers that clients and tools are given, all that have been started.
+    fn bootstrap(&self) -> Vec<ProcessId> {
+        let own = self
+            .brokers
+            .iter()
+            .filter(|((id, seat), _)| *seat == Seat::Own && self.started.contains(id));
+        own.map(|(_, stage)| stage.process).collect()
+    }
+
+    fn run_tool(&mut self, name: &str, args: &[String]) -> Told<ProcessId> {
+        let ids = self.started.iter().map(|id| format!("127.0.0.1:{}", 9090 + id));
+        let shown = ids.collect::<Vec<_>>().join(",").into();
+        let bootstrap = Bootstrap { shown, processes: self.bootstrap().into() };
+        let tool = Tool::read(name, args, bootstrap);
+        let tool = tool.map_err(|usage| format!("{name}: {usage}"))?;
+        Ok(self.start_process(name, Actor::Tool(Box::new(tool))))
+    }
+
+    /// A process that has not been there before.
+    fn start_process(&mut self, name: &str, actor: Actor) -> ProcessId {
+        self.runs += 1;
+        let process = self.sim.add(&format!("{name} #{}", self.runs), actor);
+        self.act("start", move |i| i.start(process));
+        process
+    }
+
+    fn dump(&self, partition: &TopicPartition, broker: i32) -> Told<String> {
+        let Actor::Broker(process) = self.sim.process(self.broker(broker, Seat::Own)?.process)
+        else {
+            unreachable!("brokers sit where brokers sit");
+        };
+        let replica = process.running().and_then(|of| of.replicas().partition(partition));
+        let replica = replica.ok_or_else(|| format!("{partition} is not on broker {broker}"))?;
+        Ok(dump(BrokerId(broker), partition, replica.log.batches()))
+    }
+
+    fn send(&mut self, send: &Send) -> Told<Sending> {
+        let settings = clients::producer("producer", send, &self.bootstrap())?;
+        let producer = Producer::new(settings);
+        let process = self.start_process("producer", Actor::Producer(Box::new(producer)));
+        let mut sending =
+            Sending { process, send: send.clone(), next: send.from, outcomes: Vec::new() };
+        self.send_next(&mut sending)?;
+        Ok(sending)
+    }
+
+    /// Sends the next record, or closes the producer; half-way the victim dies.
+    pub fn send_next(&mut self, sending: &mut Sending) -> Told<()> {
+        let done = sending.next - sending.send.from;
+        let process = sending.process;
+        if let Some(victim) = sending.send.victim
+            && done == sending.send.count / 2
+        {
+            let victim = self.broker(victim, Seat::Own)?.process;
+            self.act("kill", move |i| i.kill(victim));
+        }
+        if done == sending.send.count {
+            self.act("close", move |i| {
+                i.request(process, Request::Producer(ProducerRequest::Close))
+            });
+            return Ok(());
+        }
+        let record = clients::record(&sending.send, sending.next);
+        sending.next += 1;
+        let request = Request::Producer(ProducerRequest::Send(record));
+        self.act("send", move |i| i.request(process, request));
+        Ok(())
+    }
+
+    fn start_consumers(&mut self, start: &Start) -> Told<()> {
+        for name in &start.names {
+            let settings = clients::consumer(name, start, &self.bootstrap())?;
+            let consumer = Actor::Consumer(Box::new(Consumer::new(settings)));
+            let process = self.start_process(name, consumer);
+            self.clients.insert(name.clone(), Stage { process, proxy: None });
+            self.members.insert(process, name.clone());
+        }
+        self.group = Some(start.group.clone());
+        Ok(())
+    }
+
+    fn tell_member(&mut self, process: ProcessId, act: Act) {
+        let request = match act {
+            Act::Commit => ConsumerRequest::Commit,
+            Act::Close => ConsumerRequest::Close,
+            Act::Exit => ConsumerRequest::Exit,
+            Act::Stall => ConsumerRequest::Stall,
+            Act::Go => ConsumerRequest::Go,
+        };
+        self.act("tell", move |i| i.request(process, Request::Consumer(request)));
+    }
+
+    fn by_hand(&mut self, by_hand: &ByHand) -> ProcessId {
+        let bytes = |data: &Option<String>| data.as_deref().map_or(Bytes::NULL, Bytes::from);
+        let any = -1;
+        let op = match by_hand {
+            ByHand::Create(path, data) => {
+                let create = Create::new(path.as_str(), bytes(data), mode::PERSISTENT);
+                Op::Create(create.into())
+            }
+            ByHand::SetData(path, data) => {
+                Op::SetData { path: path.as_str().into(), data: bytes(data), version: any }
+            }
+            ByHand::Delete(path) => Op::Delete { path: path.as_str().into(), version: any },
+        };
+        let proxy = self.next_process(1);
+        let hand = Hand::new(proxy, Span::secs(10), op);
+        self.runs += 1;
+        let process = self.sim.add(&format!("by hand #{}", self.runs), Actor::Hand(Box::new(hand)));
+        self.add_proxy("by hand", process);
+        self.act("start", move |i| i.start(process));
+        process
+    }
+}

@@ -1,0 +1,118 @@
+//! How recorded draws fell, so that ours fall the same way.
+//! *Invariant: a draw is given its outcome and no more; what follows from it is ours.*
+
+use serde_json::Value;
+use zootrope::kafka::id::BrokerId;
+use zootrope::kafka::placement::{Candidate, Deal, in_cache_order, place};
+
+use super::step::Step;
+
+/// The outcome of a draw of one broker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    pub broker: i32,
+    pub name: &'static str,
+    pub value: u64,
+}
+
+/// The draws that a step's action will make.
+pub fn of_step(step: &Step, recorded: &Value, alive: &[Candidate]) -> Vec<Outcome> {
+    let Step::Tool { name, args } = step else { return Vec::new() };
+    let creates = name == "kafka-topics" && args.iter().any(|arg| arg == "--create");
+    if !creates || args.iter().any(|arg| arg == "--replica-assignment") {
+        return Vec::new();
+    }
+    placements(recorded, alive)
+}
+
+/// Start and shift of each placement, found by trying all.
+fn placements(recorded: &Value, alive: &[Candidate]) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    for txn in committed(recorded) {
+        let Some((broker, recorded)) = created_topic(txn) else { continue };
+        if let Some((start, shift)) = start_and_shift(&recorded, alive) {
+            outcomes.push(Outcome { broker, name: "placement-start", value: start });
+            outcomes.push(Outcome { broker, name: "placement-shift", value: shift });
+        }
+    }
+    outcomes
+}
+
+/// Who made a topic, and where its replicas are.
+fn created_topic(txn: &Value) -> Option<(i32, Vec<Vec<i32>>)> {
+    let path = txn["path"].as_str()?;
+    let name = path.strip_prefix("/brokers/topics/")?;
+    if txn["op"] != "create" || name.contains('/') {
+        return None;
+    }
+    let payload: Value = serde_json::from_str(txn["data"].as_str()?).ok()?;
+    let partitions = payload["partitions"].as_object()?;
+    let of = |number: usize| -> Option<Vec<i32>> {
+        let replicas = partitions.get(&number.to_string())?.as_array()?;
+        replicas.iter().map(|id| i32::try_from(id.as_i64()?).ok()).collect()
+    };
+    let all = (0..partitions.len()).map(of).collect::<Option<_>>()?;
+    Some((broker_of(txn)?, all))
+}
+
+fn start_and_shift(recorded: &[Vec<i32>], alive: &[Candidate]) -> Option<(u64, u64)> {
+    let ids: Vec<BrokerId> = alive.iter().map(|broker| broker.id).collect();
+    let place_of = |id: &BrokerId| alive.iter().find(|broker| broker.id == *id).cloned();
+    let brokers: Vec<Candidate> = in_cache_order(&ids).iter().filter_map(place_of).collect();
+    let n = u32::try_from(alive.len()).ok()?;
+    for start in 0..n {
+        for shift in 0..n {
+            let deal = Deal {
+                partitions: i32::try_from(recorded.len()).ok()?,
+                replication_factor: i32::try_from(recorded.first()?.len()).ok()?,
+                start,
+                shift,
+                first_partition: 0,
+            };
+            let Ok(placed) = place(&brokers, deal) else { continue };
+            let same = placed.values().zip(recorded).all(|(placed, recorded)| {
+                placed.iter().map(|id| id.0).eq(recorded.iter().copied())
+            });
+            if same {
+                return Some((u64::from(start), u64::from(shift)));
+            }
+        }
+    }
+    None
+}
+
+/// Whether `/controller` goes with this transaction.
+pub fn frees_controller(txn: &Value) -> bool {
+    let removes = txn["removes"].as_array().into_iter().flatten();
+    let removed = removes.into_iter().any(|path| path == "/controller");
+    removed || (txn["op"] == "delete" && txn["path"] == "/controller")
+}
+
+/// Who wins the next race for `/controller`, and who is refused in it.
+pub fn winner(steps: &[Value]) -> Option<(i32, Vec<i32>)> {
+    let claims = |op: &Value| op["op"] == "create" && op["path"] == "/controller";
+    let mut refused = Vec::new();
+    let mut winner = None;
+    for step in steps {
+        for txn in step["txns"].as_array()? {
+            let ops = txn["ops"].as_array().map_or(std::slice::from_ref(txn), Vec::as_slice);
+            if ops.iter().any(|op| claims(&op["refused"])) {
+                refused.extend(broker_of(txn));
+            } else if ops.iter().any(claims) && winner.is_none() {
+                winner = broker_of(txn);
+            }
+        }
+        if let Some(winner) = winner {
+            return Some((winner, refused));
+        }
+    }
+    None
+}
+
+fn committed(recorded: &Value) -> impl Iterator<Item = &Value> {
+    recorded["txns"].as_array().into_iter().flatten()
+}
+
+fn broker_of(txn: &Value) -> Option<i32> {
+    txn["by"].as_str()?.strip_prefix("broker ")?.parse().ok()
+}
