@@ -31,6 +31,7 @@ pub enum Command {
     DelayNext { from: ProcessName, to: ProcessName, by: Span },
     Delay { message: EventId, by: Span },
     Drop { message: EventId },
+    DropNext { from: ProcessName, to: ProcessName },
     Fix { process: ProcessName, draw: Arc<str>, value: u64 },
     SlowDisk { process: ProcessName, by: Span },
     AddClient { process: ProcessName, timeout: Span },
@@ -122,13 +123,12 @@ pub const COMMANDS: &[Row] = &[
     },
     Row {
         name: "drop",
-        usage: "drop message=EVENT",
+        usage: "drop message=EVENT | drop link=FROM>TO (what lands next)",
         example: "drop message=1234",
-        parse: |line| {
-            Ok(Command::Drop { message: line.must("message", "the number of an event")?.event()? })
-        },
+        parse: drop,
         print: |command| match command {
             Command::Drop { message } => Some(format!("message={message}")),
+            Command::DropNext { from, to } => Some(format!("link={from}>{to}")),
             _ => None,
         },
     },
@@ -316,6 +316,14 @@ fn delay(line: &mut Line) -> Result<Command, Trouble> {
     Ok(Command::DelayNext { from, to, by })
 }
 
+fn drop(line: &mut Line) -> Result<Command, Trouble> {
+    if let Some(word) = line.value("message") {
+        return Ok(Command::Drop { message: word.event()? });
+    }
+    let (from, to) = one_way(&line.must("link", "FROM>TO")?)?;
+    Ok(Command::DropNext { from, to })
+}
+
 fn fix(line: &mut Line) -> Result<Command, Trouble> {
     let process = ProcessName(line.must("process", "PROCESS")?.text.into());
     let draw = line.must("draw", "DRAW")?.text.into();
@@ -396,6 +404,9 @@ pub enum Refusal {
     /// The message is not on its way.
     #[error("no message {0} is on its way")]
     NoMessage(EventId),
+    /// Nothing is on its way there.
+    #[error("nothing is on its way from {0} to {1}")]
+    NothingThere(ProcessName, ProcessName),
 }
 
 /// Does `command` to the cluster: one record, the cause of all that follows from it.
@@ -449,6 +460,10 @@ fn plan(command: &Command, cluster: &Cluster) -> Result<Act, Refusal> {
         }
         Command::Drop { message } => {
             let message = on_its_way(cluster, *message)?;
+            Ok(Box::new(move |i| i.drop(message)))
+        }
+        Command::DropNext { from, to } => {
+            let message = next_on_its_way(cluster, from, to)?;
             Ok(Box::new(move |i| i.drop(message)))
         }
         Command::Fix { process, draw, value } => {
@@ -561,6 +576,17 @@ fn on_its_way(cluster: &Cluster, message: EventId) -> Result<EventId, Refusal> {
     if found { Ok(message) } else { Err(Refusal::NoMessage(message)) }
 }
 
+fn next_on_its_way(
+    cluster: &Cluster,
+    from: &ProcessName,
+    to: &ProcessName,
+) -> Result<EventId, Refusal> {
+    let ends = (known(cluster, from)?, known(cluster, to)?);
+    let there = cluster.flights().filter(|flight| (flight.from, flight.to) == ends);
+    let next = there.map(|flight| flight.id).min();
+    next.ok_or_else(|| Refusal::NothingThere(from.clone(), to.clone()))
+}
+
 /// Heals every cable that is cut, thaws and starts nobody.
 fn heal_all(intervention: &mut Intervention<'_, AnyProcess>) {
     let cluster = intervention.sim();
@@ -590,7 +616,9 @@ mod tests {
         ] {
             assert_eq!(Command::parse(1, text).expect("it is right").to_string(), text);
         }
-        for text in ["cut zk1>zk2", "heal zk1>zk2", "heal all", "delay message=7 by=3ms"] {
+        for text in
+            ["cut zk1>zk2", "heal zk1>zk2", "heal all", "delay message=7 by=3ms", "drop link=a>b"]
+        {
             assert_eq!(Command::parse(1, text).expect("it is right").to_string(), text);
         }
     }

@@ -7,6 +7,7 @@
 
 mod importance;
 pub mod lesson;
+pub mod link;
 mod lookout;
 mod pace;
 mod recording;
@@ -14,6 +15,7 @@ pub mod script;
 mod show;
 mod take;
 mod timeline;
+pub mod why;
 
 pub use importance::importance;
 pub use lookout::Lookout;

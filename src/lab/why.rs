@@ -1,0 +1,177 @@
+//! Why something happened: the causes of a record, silence included.
+//!
+//! Most events have the event that scheduled them as their cause. A session that runs out has none of
+//! this kind: what caused it is that nothing came, and behind that stands whatever was done to the
+//! process that should have spoken.
+//!
+//! *Invariant:* a cause lies before its effect in the trace.
+
+use crate::cluster::{Cluster, Record, Trace};
+use crate::kafka::words::Fact;
+use crate::sim::{KernelFact, ProcessId, Span, Telling, What};
+
+/// One cause of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// The index of its record.
+    pub index: usize,
+    /// How the one leads to the other.
+    pub relation: Relation,
+}
+
+/// How a cause leads to its effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// It scheduled it: it sent the message, armed the timer, wrote to the disk.
+    Scheduled,
+    /// It was named as a second cause.
+    Because,
+    /// It silenced the process that was waited for.
+    Silenced,
+    /// It was the last that was heard.
+    LastHeard,
+}
+
+/// What had to be heard, and was not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Silence {
+    /// Who should have spoken.
+    pub process: ProcessId,
+    /// The last message of theirs that arrived.
+    pub last_heard: Option<usize>,
+    /// What was done to them that explains it.
+    pub fault: Option<usize>,
+}
+
+/// All causes of the record at `index`, those that explain most first.
+pub fn causes(cluster: &Cluster, trace: &Trace, index: usize) -> Vec<Cause> {
+    let Some(record) = trace.get(index) else { return Vec::new() };
+    let mut causes = Vec::new();
+    if let Some(silence) = silence(cluster, trace, index) {
+        let fault = silence.fault.map(|index| Cause { index, relation: Relation::Silenced });
+        let heard = silence.last_heard.map(|index| Cause { index, relation: Relation::LastHeard });
+        causes.extend(fault.into_iter().chain(heard));
+    }
+    let because = record.causes().skip(record.cause.iter().count());
+    let because = because.map(|event| (event, Relation::Because));
+    let scheduled = record.cause.map(|event| (event, Relation::Scheduled));
+    for (event, relation) in because.chain(scheduled) {
+        let found = trace.find(event).filter(|cause| *cause < index);
+        causes.extend(found.map(|index| Cause { index, relation }));
+    }
+    causes
+}
+
+/// The chain of causes that explains most, from the record at `index` back to where it began.
+pub fn chain(cluster: &Cluster, trace: &Trace, index: usize) -> Vec<Cause> {
+    let mut chain = Vec::new();
+    let mut at = index;
+    while let Some(cause) = causes(cluster, trace, at).first() {
+        chain.push(*cause);
+        at = cause.index;
+    }
+    chain
+}
+
+/// Whose silence led to the record at `index`, if it tells of one.
+pub fn silence(cluster: &Cluster, trace: &Trace, index: usize) -> Option<Silence> {
+    let record = trace.get(index)?;
+    let process = record.facts().find_map(|fact| silent(cluster, trace, index, fact))?;
+    let before = |record: &Record<'_>| record.what == What::Message(process);
+    let last_heard = (0..index).rev().find(|at| trace.get(*at).is_some_and(|r| before(&r)));
+    let since = last_heard.and_then(|heard| trace.get(heard)).map(|record| record.at);
+    let name = cluster.name(process);
+    let is_fault =
+        |at: &usize| trace.get(*at).is_some_and(|r| r.facts().any(|fact| silences(fact, name)));
+    let fault = (0..index).rev().find(is_fault).filter(|fault| {
+        let at = trace.get(*fault).map(|record| record.at);
+        at.zip(since).is_none_or(|(at, since)| at + LINGERING >= since)
+    });
+    Some(Silence { process, last_heard, fault })
+}
+
+/// How long after a fault something may still arrive that was on its way.
+const LINGERING: Span = Span::secs(1);
+
+/// Who should have been heard when this fact was told.
+fn silent(cluster: &Cluster, trace: &Trace, index: usize, fact: &Fact) -> Option<ProcessId> {
+    let field = |name: &str| {
+        let fields = fact.fields();
+        fields.into_iter().find(|field| field.0 == name).map(|(_, value)| value)
+    };
+    match fact.key() {
+        "session-expired" => owner(trace, index, &field("session")?),
+        "member-expired" => cluster.find(field("member")?.split('-').next()?),
+        _ => None,
+    }
+}
+
+/// The process that used the session last, before `index`.
+fn owner(trace: &Trace, index: usize, session: &str) -> Option<ProcessId> {
+    let uses = |record: &Record<'_>| {
+        record.facts().any(|fact| {
+            fact.key() == "zk-connected"
+                && fact.fields().iter().any(|(name, value)| *name == "session" && value == session)
+        })
+    };
+    let records = (0..index).rev().filter_map(|at| trace.get(at));
+    records.into_iter().find(uses).and_then(|record| record.process)
+}
+
+/// Whether the fact tells that somebody silenced the process of this name.
+fn silences(fact: &Fact, name: &str) -> bool {
+    let Fact::Kernel(fact) = fact else { return false };
+    match fact {
+        KernelFact::Killed { process }
+        | KernelFact::Exited { process, .. }
+        | KernelFact::Frozen { process } => &*process.0 == name,
+        KernelFact::Cut { from, .. } | KernelFact::Delayed { from, .. } => &*from.0 == name,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::script;
+
+    /// What silenced the client of the first session that expires, and when it was last heard.
+    fn check(fault: &str, expected: &str) {
+        let script = format!(
+            "setup seed=3 zookeeper=1 brokers=0\nadd client z1 timeout=6s\nrun 3s\n{fault}\n\
+            run until session-expired"
+        );
+        let lab = script::play(&script).expect("it is right").lab;
+        let (cluster, trace, index) = (lab.cluster(), lab.trace(), lab.position() - 1);
+        let chain = chain(cluster, trace, index);
+        assert_eq!(chain[0].relation, Relation::Silenced);
+        let fault = trace.get(chain[0].index).expect("it has happened");
+        assert!(fault.facts().any(|fact| fact.to_string() == expected), "{expected}");
+        let silence = silence(cluster, trace, index).expect("nothing was heard");
+        let heard = silence.last_heard.and_then(|heard| trace.get(heard));
+        let heard = heard.expect("it had a session").at;
+        let expired = trace.get(index).expect("it has happened").at;
+        assert!(heard + Span::secs(6) <= expired && expired <= heard + Span::secs(9));
+    }
+
+    #[test]
+    fn silence_is_explained_by_what_was_done() {
+        check("kill z1", "process-killed process=z1");
+        check("freeze z1", "process-frozen process=z1");
+        check("cut z1 zk1", "link-cut from=z1 to=zk1");
+        check("cut z1>zk1", "link-cut from=z1 to=zk1");
+    }
+
+    #[test]
+    fn every_chain_ends_where_somebody_acted() {
+        let text = "setup seed=3 zookeeper=1 brokers=2\nrun 9s\nkill broker1\nrun 30s";
+        let lab = script::play(text).expect("it is right").lab;
+        for index in 0..lab.trace().len() {
+            let chain = chain(lab.cluster(), lab.trace(), index);
+            let end = chain.last().map_or(index, |cause| cause.index);
+            let end = lab.trace().get(end).expect("it has happened");
+            assert_eq!(end.what, What::Command);
+            assert!(chain.iter().all(|cause| cause.index < index));
+        }
+    }
+}
