@@ -64,12 +64,12 @@ pub const SETTINGS: &[Setting] = &[
 ];
 
 impl Default for Setup {
-    /// Kafka 3.9.1: `zk1`, brokers 1, 2, 3.
+    /// Kafka 3.9.1: `zk1`–`zk3`, brokers 1, 2, 3.
     fn default() -> Self {
         Setup {
             release: Release::V3_9_1,
             seed: 1,
-            zookeeper: 1,
+            zookeeper: 3,
             brokers: vec![1, 2, 3],
             settings: BTreeMap::new(),
         }

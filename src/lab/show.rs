@@ -4,8 +4,10 @@
 
 use super::Lab;
 use crate::cluster::Trouble;
-use crate::cluster::notation::{Line, Told};
+use crate::cluster::notation::{Line, Quoted, Told};
 use crate::sim::Power;
+use crate::zk::quorum_peer::PeerRole;
+use crate::zk::stat::Owner;
 
 /// Something to be shown, and of what.
 #[derive(Clone, Debug)]
@@ -29,6 +31,8 @@ pub const SHOWS: &[Row] = &[
     Row { name: "moment", usage: "show moment", lines: moment },
     Row { name: "hash", usage: "show hash", lines: hash },
     Row { name: "processes", usage: "show processes", lines: processes },
+    Row { name: "servers", usage: "show servers", lines: servers },
+    Row { name: "tree", usage: "show tree [PATH]", lines: tree },
     Row { name: "timers", usage: "show timers PROCESS", lines: timers },
 ];
 
@@ -72,6 +76,45 @@ fn processes(lab: &Lab, _: &mut Line) -> Result<Vec<String>, Trouble> {
         format!("{name:<7}  {power}")
     };
     Ok(cluster.processes().map(line).collect())
+}
+
+fn servers(lab: &Lab, _: &mut Line) -> Result<Vec<String>, Trouble> {
+    let cluster = lab.cluster();
+    let servers = cluster.processes().filter_map(|(id, name, process)| {
+        let (server, power) = (process.zk()?, cluster.power(id));
+        let role = match (server.peer().map(|peer| peer.role()), server.database()) {
+            _ if power == Power::Off => "off",
+            (Some(PeerRole::Leading(_)), _) => "leading",
+            (Some(PeerRole::Learning(_)), Some(_)) => "following",
+            (Some(_), _) => "looking",
+            (None, Some(_)) => "standalone",
+            (None, None) => "down",
+        };
+        let epoch = server.disk().epochs.current;
+        let zxid = server.database().map_or("-".to_owned(), |db| db.last_zxid.to_string());
+        Some(format!("{name:<7}  {role} epoch={epoch} zxid={zxid}"))
+    });
+    Ok(servers.collect())
+}
+
+/// The znodes of the server that has applied the most.
+fn tree(lab: &Lab, line: &mut Line) -> Result<Vec<String>, Trouble> {
+    let top = line.word_if_any().map_or("/".to_owned(), |word| word.text);
+    let servers = lab.cluster().processes().filter_map(|(_, _, process)| process.zk()?.database());
+    let Some(database) = servers.max_by_key(|database| database.last_zxid) else {
+        return Ok(vec!["no server serves".to_owned()]);
+    };
+    let below = |path: &str| path.starts_with(&top) && !path.starts_with("/zookeeper");
+    let znodes = database.tree.iter().filter(|(path, _)| below(path));
+    let line = |(path, znode): (&crate::zk::path::Path, &crate::zk::tree::Znode)| {
+        let text = String::from_utf8_lossy(znode.data.as_slice()).into_owned();
+        let owner = match znode.stat.owner {
+            Owner::Session(session) => format!(" owner={session}"),
+            _ => String::new(),
+        };
+        format!("{path} version={}{owner} data={}", znode.stat.version, Quoted(&text))
+    };
+    Ok(znodes.map(line).collect())
 }
 
 fn timers(lab: &Lab, line: &mut Line) -> Result<Vec<String>, Trouble> {

@@ -14,6 +14,7 @@ pub use settled::{is_meant_to_run, settled};
 use super::{Cluster, Record};
 use crate::kafka::id::{ControllerEpoch, LeaderEpoch, TopicPartition};
 use crate::sim::{EventId, ProcessId};
+use crate::zk::laws::{self, Subject};
 use std::collections::BTreeMap;
 
 /// One law.
@@ -29,6 +30,10 @@ type Verdict = Result<(), String>;
 enum Check {
     /// With every record.
     Record(fn(&mut Seen, &Record<'_>, &Cluster) -> Verdict),
+    /// With every record of a ZooKeeper server.
+    Servers(fn(&[Subject<'_>]) -> Verdict),
+    /// The same, but at points of rest.
+    RestingServers(fn(&[Subject<'_>]) -> Verdict),
     /// At points of rest.
     Rest(fn(&Cluster) -> Verdict),
 }
@@ -41,13 +46,23 @@ const fn rest(name: &'static str, check: fn(&Cluster) -> Verdict) -> Law {
     Law { name, check: Check::Rest(check) }
 }
 
+const fn servers(name: &'static str, check: fn(&[Subject<'_>]) -> Verdict) -> Law {
+    Law { name, check: Check::Servers(check) }
+}
+
+const fn resting(name: &'static str, check: fn(&[Subject<'_>]) -> Verdict) -> Law {
+    Law { name, check: Check::RestingServers(check) }
+}
+
 /// Every law.
 pub const LAWS: &[Law] = &[
+    servers("one-zk-leader-per-epoch", laws::one_leader_per_epoch),
+    servers("histories-are-prefixes", laws::histories_are_prefixes),
+    servers("epochs-are-in-order", laws::epochs_are_in_order),
+    resting("equal-zxids-mean-equal-trees", laws::equal_zxids_mean_equal_trees),
+    resting("ephemerals-have-sessions", laws::ephemerals_have_sessions),
     rest("znodes-have-parents", zk::znodes_have_parents),
-    rest("ephemerals-have-sessions", zk::ephemerals_have_sessions),
     rest("zxids-are-in-order", zk::zxids_are_in_order),
-    rest("servers-agree", zk::servers_agree),
-    rest("logs-are-prefixes", zk::logs_are_prefixes),
     record("controller-epochs-rise", kafka::controller_epochs_rise),
     record("one-leader-per-epoch", kafka::one_leader_per_epoch),
 ];
@@ -79,25 +94,33 @@ pub struct Judge {
 impl Judge {
     /// Checks the laws about single records.
     pub fn record(&mut self, record: &Record<'_>, cluster: &Cluster) -> Result<(), Breach> {
+        let moved = record.process.map(|process| cluster.process(process));
+        let subjects = match moved.and_then(|process| process.zk()) {
+            Some(_) => zk::subjects(cluster),
+            None => Vec::new(),
+        };
         for law in LAWS {
-            if let Check::Record(check) = law.check {
-                let after = Some(record.id);
-                check(&mut self.seen, record, cluster).map_err(|what| Breach {
-                    law: law.name,
-                    after,
-                    what,
-                })?;
-            }
+            let verdict = match law.check {
+                Check::Record(check) => check(&mut self.seen, record, cluster),
+                Check::Servers(check) => check(&subjects),
+                _ => Ok(()),
+            };
+            let after = Some(record.id);
+            verdict.map_err(|what| Breach { law: law.name, after, what })?;
         }
         Ok(())
     }
 
     /// Checks the laws about the whole cluster.
     pub fn rest(&self, cluster: &Cluster) -> Result<(), Breach> {
+        let subjects = zk::subjects(cluster);
         for law in LAWS {
-            if let Check::Rest(check) = law.check {
-                check(cluster).map_err(|what| Breach { law: law.name, after: None, what })?;
-            }
+            let verdict = match law.check {
+                Check::RestingServers(check) => check(&subjects),
+                Check::Rest(check) => check(cluster),
+                _ => Ok(()),
+            };
+            verdict.map_err(|what| Breach { law: law.name, after: None, what })?;
         }
         Ok(())
     }
