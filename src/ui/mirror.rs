@@ -96,6 +96,11 @@ impl Mirror {
         self.refusal.get()
     }
 
+    /// Says why something that was asked for could not be done.
+    pub fn refuse(self, reason: String) {
+        self.refusal.set(Some(reason));
+    }
+
     /// Changes the lab (advances it, moves the cursor, gives a command) and tells who watches.
     pub fn change<T>(self, change: impl FnOnce(&mut Lab) -> T) -> T {
         let answer = self.lab.try_update_value(change).expect("the lab lives as long as the page");

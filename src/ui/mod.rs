@@ -7,6 +7,7 @@ pub mod draw;
 pub mod icon;
 pub mod keys;
 pub mod lanes_paint;
+pub mod link;
 pub mod mirror;
 pub mod moving;
 pub mod panels;
@@ -14,8 +15,11 @@ pub mod playback;
 pub mod scene;
 pub mod view;
 
+use std::time::Duration;
+
 use leptos::mount::mount_to;
 use leptos::prelude::*;
+use leptos::task::spawn_local;
 use wasm_bindgen::JsCast;
 
 use crate::cluster::Setup;
@@ -37,27 +41,44 @@ use scene::Scene;
 use view::{Over, View};
 
 /// Puts the page in the seat that `index.html` keeps for it.
+///
+/// A link's recording is unpacked before, for the page begins with it.
 pub fn mount() {
-    console_error_panic_hook::set_once();
-    let seat = document().get_element_by_id("app").expect("index.html keeps a seat for the page");
-    seat.set_text_content(None);
-    seat.remove_attribute("aria-busy").expect("this is an attribute's name");
-    mount_to(seat.unchecked_into(), Page).forget();
+    link::watch_for_panics();
+    spawn_local(async {
+        let opened = match link::opened() {
+            Some(fragment) => Some(link::open(&fragment).await),
+            None => None,
+        };
+        let seat = document().get_element_by_id("app");
+        let seat = seat.expect("index.html keeps a seat for the page");
+        seat.set_text_content(None);
+        seat.remove_attribute("aria-busy").expect("this is an attribute's name");
+        mount_to(seat.unchecked_into(), move || view! { <Page opened=opened/> }).forget();
+    });
 }
 
 /// The whole page: every panel in its seat.
 #[component]
-fn Page() -> impl IntoView {
+fn Page(
+    /// What the link held that the page was opened with, if it was.
+    opened: Option<Result<Recording, String>>,
+) -> impl IntoView {
     let view = View::from_query();
     provide_context(view);
-    let mirror = Mirror::new(Lab::new(Recording::new(Setup::default())));
+    let by_link = matches!(opened, Some(Ok(_)));
+    let mirror = begin(opened);
     let scene = Scene::new(view, mirror);
     let playback = Playback::start(mirror, view);
     provide_context(mirror);
     provide_context(scene);
     provide_context(playback);
+    if by_link {
+        playback.pause();
+    }
+    keep(mirror);
     sign(mirror, playback);
-    keys::listen(view, move |act| obey(act, view, scene, playback));
+    keys::listen(view, move |act| obey(act, view, mirror, scene, playback));
     view! {
         <div class="wide" data-seat=move || view.seat.get().tag()
             data-over=move || view.over.get().tag() data-full=move || view.full.get().to_string()>
@@ -73,6 +94,52 @@ fn Page() -> impl IntoView {
             <Spoken/>
         </div>
     }
+}
+
+/// A lab with what the link held, at the moment it was made; without one, at the beginning.
+fn begin(opened: Option<Result<Recording, String>>) -> Mirror {
+    let fresh = || Lab::new(Recording::new(Setup::default()));
+    match opened {
+        None => Mirror::new(fresh()),
+        Some(Ok(recording)) => {
+            let until = recording.until;
+            let mut lab = Lab::new(recording);
+            lab.seek(until);
+            Mirror::new(lab)
+        }
+        Some(Err(reason)) => {
+            let mirror = Mirror::new(fresh());
+            mirror.refuse(reason);
+            mirror
+        }
+    }
+}
+
+/// Packs the recording ahead, now and then, for the panel of a page that has stopped.
+fn keep(mirror: Mirror) {
+    const EVERY: Duration = Duration::from_secs(2);
+    let kept = StoredValue::new(None::<usize>);
+    set_interval(
+        move || {
+            let recording = mirror.with(Lab::recording);
+            let done = Some(recording.commands.len());
+            if kept.get_value() != done {
+                kept.set_value(done);
+                link::keep(recording);
+            }
+        },
+        EVERY,
+    );
+}
+
+/// Copies the link to what is shown. Time stands still, so that it is this moment's.
+fn copy_link(mirror: Mirror, playback: Playback) {
+    playback.pause();
+    link::copy(mirror.with(Lab::recording), move |copied| {
+        if copied == link::Copied::Nothing {
+            mirror.refuse("the browser could not make a link".to_owned());
+        }
+    });
 }
 
 /// While time stands still, the body carries the hash of the whole state.
@@ -91,7 +158,7 @@ fn sign(mirror: Mirror, playback: Playback) {
 }
 
 /// Does what a key means.
-fn obey(act: Act, view: View, scene: Scene, playback: Playback) {
+fn obey(act: Act, view: View, mirror: Mirror, scene: Scene, playback: Playback) {
     match act {
         Act::Play => playback.turn(),
         Act::Forward => playback.step(true),
@@ -112,10 +179,10 @@ fn obey(act: Act, view: View, scene: Scene, playback: Playback) {
         Act::Up => view.up(),
         Act::Cause => scene.to_cause(),
         Act::Effect => scene.to_effect(),
+        Act::Link => copy_link(mirror, playback),
         Act::Help => view.lay(Over::Help),
         Act::Blank => view.lay(Over::Blank),
         Act::Full => view.full.update(|full| *full = !*full),
-        _ => {}
     }
 }
 
