@@ -4,17 +4,18 @@
 //! of the cluster's.
 
 use super::{Cluster, Setup, Trace, Words};
+use crate::kafka::broker::Broker;
 use crate::kafka::consumer::Consumer;
 use crate::kafka::producer::Producer;
+use crate::kafka::settings::{Directory, Settings};
+use crate::kafka::tools::{Bootstrap, Tool};
 use crate::kafka::words::{Message, Request, Timer, Write};
 use crate::sim::{Event, Outbox, Process, ProcessId};
 use crate::zk::client::Config;
 use crate::zk::ensemble::{Address, Ensemble, ServerId};
-use crate::zk::request::{Create, Op, mode};
 use crate::zk::server::Server;
 use crate::zk::shell::Shell;
 use crate::zk::words as zk;
-use std::sync::Arc;
 
 /// One process of any kind.
 #[derive(Clone, Debug, Hash)]
@@ -23,6 +24,10 @@ pub enum AnyProcess {
     Zk(Box<Server>),
     /// A client of ZooKeeper that asks what somebody types.
     Shell(Box<Shell>),
+    /// A broker.
+    Broker(Box<Broker>),
+    /// One run of one of Kafka's tools.
+    Tool(Box<Tool>),
     /// A member of a group.
     Consumer(Box<Consumer>),
     /// A producer.
@@ -36,6 +41,10 @@ pub enum Kind {
     Zk,
     /// A client of ZooKeeper.
     Shell,
+    /// A broker.
+    Broker,
+    /// One run of one of Kafka's tools.
+    Tool,
     /// A member of a group.
     Consumer,
     /// A producer.
@@ -48,6 +57,8 @@ impl AnyProcess {
         match self {
             AnyProcess::Zk(_) => Kind::Zk,
             AnyProcess::Shell(_) => Kind::Shell,
+            AnyProcess::Broker(_) => Kind::Broker,
+            AnyProcess::Tool(_) => Kind::Tool,
             AnyProcess::Consumer(_) => Kind::Consumer,
             AnyProcess::Producer(_) => Kind::Producer,
         }
@@ -61,6 +72,16 @@ impl AnyProcess {
     /// The shell, if it is one.
     pub fn shell(&self) -> Option<&Shell> {
         if let AnyProcess::Shell(shell) = self { Some(shell) } else { None }
+    }
+
+    /// The broker, if it is one.
+    pub fn broker(&self) -> Option<&Broker> {
+        if let AnyProcess::Broker(broker) = self { Some(broker) } else { None }
+    }
+
+    /// The run of a tool, if it is one.
+    pub fn tool(&self) -> Option<&Tool> {
+        if let AnyProcess::Tool(tool) = self { Some(tool) } else { None }
     }
 
     /// The consumer, if it is one.
@@ -77,7 +98,10 @@ impl AnyProcess {
     pub fn stop_request(&self) -> Option<Request> {
         match self {
             AnyProcess::Zk(_) | AnyProcess::Shell(_) => Some(Request::Zk(zk::Request::Stop)),
-            AnyProcess::Consumer(_) | AnyProcess::Producer(_) => Some(Request::Stop),
+            AnyProcess::Broker(_) | AnyProcess::Consumer(_) | AnyProcess::Producer(_) => {
+                Some(Request::Stop)
+            }
+            AnyProcess::Tool(_) => None,
         }
     }
 }
@@ -89,6 +113,8 @@ impl Process for AnyProcess {
         match self {
             AnyProcess::Zk(server) => as_zk(&mut **server, event, out),
             AnyProcess::Shell(shell) => as_zk(&mut **shell, event, out),
+            AnyProcess::Broker(broker) => broker.handle(event, out),
+            AnyProcess::Tool(tool) => tool.handle(event, out),
             AnyProcess::Consumer(consumer) => consumer.handle(event, out),
             AnyProcess::Producer(producer) => producer.handle(event, out),
         }
@@ -98,6 +124,8 @@ impl Process for AnyProcess {
         match self {
             AnyProcess::Zk(server) => server.crash(),
             AnyProcess::Shell(shell) => shell.crash(),
+            AnyProcess::Broker(broker) => broker.crash(),
+            AnyProcess::Tool(tool) => tool.crash(),
             AnyProcess::Consumer(consumer) => consumer.crash(),
             AnyProcess::Producer(producer) => producer.crash(),
         }
@@ -134,16 +162,8 @@ pub fn assemble(setup: &Setup, trace: &mut Trace) -> Cluster {
     for (id, server) in zk_servers(setup) {
         cluster.add(&id.to_string(), AnyProcess::Zk(Box::new(server)));
     }
-    for id in &setup.brokers {
-        let config = connection(&cluster, setup.broker_session_timeout());
-        let registered = [
-            Create::new("/brokers", "", mode::PERSISTENT),
-            Create::new("/brokers/ids", "", mode::PERSISTENT),
-            Create::new(format!("/brokers/ids/{id}"), "{}", mode::EPHEMERAL),
-        ];
-        let first = registered.into_iter().map(|create| Op::Create(Arc::new(create))).collect();
-        let shell = Box::new(Shell::new(config, first));
-        cluster.add(&format!("broker{id}"), AnyProcess::Shell(shell));
+    for broker in brokers(setup, &cluster) {
+        cluster.add(&format!("broker{}", broker.id()), AnyProcess::Broker(Box::new(broker)));
     }
     let ids: Vec<_> = cluster.processes().map(|(id, _, _)| id).collect();
     cluster.intervene(("setup", None), trace, |i| ids.iter().for_each(|id| i.start(*id)));
@@ -162,10 +182,73 @@ fn zk_servers(setup: &Setup) -> Vec<(ServerId, Server)> {
     (1..=setup.zookeeper).map(|id| server(ServerId(id))).collect()
 }
 
+/// The brokers of a set-up, which get the process ids after those of the servers.
+fn brokers(setup: &Setup, cluster: &Cluster) -> Vec<Broker> {
+    let servers = connection(cluster, setup.broker_session_timeout()).servers;
+    let settings =
+        |&id: &i32| Settings { zookeeper_connect: servers.clone(), ..setup.broker_settings(id) };
+    let settings: Vec<Settings> = setup.brokers.iter().map(settings).collect();
+    let first = u16::from(setup.zookeeper);
+    let address = |(process, settings): (u16, &Settings)| {
+        ((settings.host.clone(), settings.port), ProcessId(process))
+    };
+    let directory = Directory::new((first..).zip(&settings).map(address));
+    settings.into_iter().map(|settings| Broker::new(settings, directory.clone())).collect()
+}
+
+/// The brokers that a client begins with: all that there are.
+pub fn bootstrap(cluster: &Cluster) -> Bootstrap {
+    let brokers = cluster.processes().filter_map(|(id, _, process)| Some((id, process.broker()?)));
+    let known: Vec<(ProcessId, String)> = brokers
+        .map(|(id, broker)| (id, format!("{}:{}", broker.settings().host, broker.settings().port)))
+        .collect();
+    let shown: Vec<&str> = known.iter().map(|(_, address)| &**address).collect();
+    Bootstrap {
+        shown: shown.join(",").into(),
+        processes: known.iter().map(|(id, _)| *id).collect(),
+    }
+}
+
 /// A connection string with every server of the cluster.
 pub fn connection(cluster: &Cluster, timeout: crate::sim::Span) -> Config {
     let servers = cluster.processes().filter(|(_, _, process)| process.zk().is_some());
     let address =
         |(place, (process, _, _)): (u8, (_, _, _))| Address { id: ServerId(place), process };
     Config { servers: (1..).zip(servers).map(address).collect(), timeout }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::command::{self, Command};
+    use crate::kafka::consumer::Standing;
+    use crate::sim::{Moment, Span};
+
+    #[test]
+    fn a_cluster_serves_a_producer_and_a_group() {
+        let (setup, mut trace) = (Setup::default(), Trace::default());
+        let mut cluster = assemble(&setup, &mut trace);
+        let commands = [
+            "kafka-topics --create --topic orders --partitions 3 --replication-factor 3",
+            "add producer p1 topic=orders every=500ms keys=3",
+            "add consumer c1 group=g1 topics=orders",
+            "add consumer c2 group=g1 topics=orders",
+        ];
+        for text in commands {
+            let end = cluster.now() + Span::secs(10);
+            cluster.advance_to(Moment::after(end), &mut trace);
+            let command = Command::parse(1, text).expect("it is right");
+            command::apply(&command, &mut cluster, &mut trace).expect("it can be done");
+        }
+        let end = cluster.now() + Span::secs(20);
+        cluster.advance_to(Moment::after(end), &mut trace);
+        let find = |name| cluster.process(cluster.find(name).expect("it was added"));
+        let (acked, failed) = find("p1").producer().expect("a producer").outcomes();
+        assert!(acked > 50 && failed == 0, "{acked} acked, {failed} failed");
+        for name in ["c1", "c2"] {
+            let consumer = find(name).consumer().expect("a consumer");
+            assert_eq!(consumer.standing(), Standing::Stable, "{name}");
+            assert!(!consumer.partitions().is_empty(), "{name}");
+        }
+    }
 }

@@ -5,13 +5,14 @@
 //!
 //! *Invariant:* a setting is checked when the command is read, so a command that was read is right.
 
-use super::command::Refusal;
+use super::command::{Command, Refusal};
 use super::notation::{Line, Quoted, Trouble, Word};
 use super::{AnyProcess, Cluster};
 use crate::kafka::consumer::Consumer;
 use crate::kafka::consumer::words::{ConsumerRequest, ConsumerSettings};
 use crate::kafka::producer::Producer;
 use crate::kafka::producer::words::{ProducerRequest, ProducerSettings, Steady, ToSend};
+use crate::kafka::tools::{Bootstrap, Tool};
 use crate::kafka::words::Request;
 use crate::sim::{ProcessId, ProcessName, Span};
 use std::fmt;
@@ -196,11 +197,39 @@ pub(super) fn producer(new: &NewProducer, cluster: &Cluster) -> Result<AnyProces
     Ok(AnyProcess::Producer(Box::new(Producer::new(settings))))
 }
 
-/// The brokers that a client begins with: all that there are.
 fn bootstrap(cluster: &Cluster) -> Result<Arc<[ProcessId]>, Refusal> {
-    let brokers = cluster.processes().filter(|(_, name, _)| name.starts_with("broker"));
-    let ids: Vec<ProcessId> = brokers.map(|(id, _, _)| id).collect();
-    if ids.is_empty() { Err(Refusal::NoBroker) } else { Ok(ids.into()) }
+    let processes = super::any_process::bootstrap(cluster).processes;
+    if processes.is_empty() { Err(Refusal::NoBroker) } else { Ok(processes) }
+}
+
+/// Reads the words of a tool's command line, options and all.
+pub(super) fn command_line(tool: &'static str, line: &mut Line) -> Result<Command, Trouble> {
+    let words = line.as_typed();
+    let trial = Bootstrap { shown: "".into(), processes: [ProcessId(0)].into() };
+    Tool::read(tool, &words, trial).map_err(|usage| line.missing(&usage.to_string()))?;
+    Ok(Command::Type { tool, words: words.into_iter().map(Arc::from).collect() })
+}
+
+/// The process that runs a tool.
+pub(super) fn tool(
+    name: &str,
+    words: &[Arc<str>],
+    cluster: &Cluster,
+) -> Result<AnyProcess, Refusal> {
+    let bootstrap = super::any_process::bootstrap(cluster);
+    if bootstrap.processes.is_empty() {
+        return Err(Refusal::NoBroker);
+    }
+    let words: Vec<String> = words.iter().map(|word| word.to_string()).collect();
+    let tool = Tool::read(name, &words, bootstrap).expect("checked when it was read");
+    Ok(AnyProcess::Tool(Box::new(tool)))
+}
+
+/// A name for the process of a tool that nobody has yet.
+pub(super) fn tool_name(tool: &str, cluster: &Cluster) -> ProcessName {
+    let names = std::iter::once(tool.to_string()).chain((2..).map(|n| format!("{tool}-{n}")));
+    let mut free = names.filter(|name| cluster.find(name).is_none());
+    ProcessName(free.next().expect("numbers do not end").into())
 }
 
 /// What is asked of a process when it is told something, if it understands that.

@@ -39,6 +39,7 @@ pub enum Command {
     AddProducer(NewProducer),
     Tell { process: ProcessName, act: clients::Act },
     Send { process: ProcessName, record: ToSend },
+    Type { tool: &'static str, words: Arc<[Arc<str>]> },
     Ask { process: ProcessName, words: Arc<[Arc<str>]> },
 }
 
@@ -80,6 +81,25 @@ macro_rules! on_process {
             },
         }
     };
+}
+
+macro_rules! tool {
+    ($name:literal, $usage:literal, $example:literal) => {
+        Row {
+            name: $name,
+            usage: concat!($name, " ", $usage),
+            example: concat!($name, " ", $example),
+            parse: |line| clients::command_line($name, line),
+            print: |command| match command {
+                Command::Type { tool: $name, words } => Some(typed(words)),
+                _ => None,
+            },
+        }
+    };
+}
+
+fn typed(words: &[Arc<str>]) -> String {
+    words.iter().map(|word| Quoted(word).to_string()).collect::<Vec<_>>().join(" ")
 }
 
 /// Every command.
@@ -183,6 +203,16 @@ pub const COMMANDS: &[Row] = &[
             _ => None,
         },
     },
+    tool!(
+        "kafka-topics",
+        "--create|--alter|--delete|--describe|--list …",
+        "--describe --topic orders"
+    ),
+    tool!(
+        "kafka-consumer-groups",
+        "--describe|--list|--delete … --group GROUP",
+        "--describe --group g1"
+    ),
     Row {
         name: "send",
         usage: "send PRODUCER topic=TOPIC [partition=N] [key=KEY] [value=VALUE]",
@@ -486,6 +516,10 @@ fn plan(command: &Command, cluster: &Cluster) -> Result<Act, Refusal> {
         }
         Command::Tell { process, act } => tell(cluster, process, *act),
         Command::Send { process, record } => send(cluster, process, record.clone()),
+        Command::Type { tool, words } => {
+            let process = clients::tool(tool, words, cluster)?;
+            add_process(cluster, &clients::tool_name(tool, cluster), process)
+        }
         Command::Ask { process, words } => ask_shell(cluster, process, words),
     }
 }

@@ -135,6 +135,16 @@ impl Line {
         word.key.take().map(|key| (key, word))
     }
 
+    /// All that is left, word by word as it was typed, pairs too.
+    pub fn as_typed(&mut self) -> Vec<String> {
+        let words = std::mem::take(&mut self.words);
+        let typed = |word: Word| match word.key {
+            Some(key) => format!("{key}={}", word.text),
+            None => word.text,
+        };
+        words.into_iter().rev().map(typed).collect()
+    }
+
     /// The rest of the line; nothing is left in this one.
     pub fn take(&mut self) -> Line {
         let words = std::mem::take(&mut self.words);

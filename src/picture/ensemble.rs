@@ -246,9 +246,14 @@ fn owner(cluster: &Cluster, database: &Database, session: SessionId) -> Option<S
 
 /// The session of a process and the server it is connected to, as the process believes.
 pub fn session_of(process: &AnyProcess) -> Option<(SessionId, Option<String>)> {
-    let client = process.shell()?.client()?;
-    let found = Some((client.session(), client.server().map(|server| server.to_string())));
-    found.filter(|(session, _)| *session != SessionId::NONE)
+    let shell = process.shell().and_then(|shell| shell.client()).map(|c| (c.session(), c.server()));
+    let broker = process.broker().and_then(|broker| broker.running()).map(|running| {
+        let client = running.zookeeper().client();
+        (client.session(), client.server())
+    });
+    let (session, server) = shell.or(broker)?;
+    Some((session, server.map(|server| server.to_string())))
+        .filter(|(id, _)| *id != SessionId::NONE)
 }
 
 /// Who watches which path, on every server that runs.

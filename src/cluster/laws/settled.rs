@@ -4,6 +4,7 @@
 
 use super::{Verdict, none};
 use crate::cluster::{AnyProcess, Cluster};
+use crate::kafka::broker::Phase;
 use crate::kafka::consumer::{Activity, Standing};
 use crate::sim::{Power, ProcessId};
 use crate::zk::client::State;
@@ -21,7 +22,8 @@ pub fn settled(cluster: &Cluster) -> Verdict {
 /// Whether the process is one that runs until somebody ends it.
 pub fn is_meant_to_run(process: &AnyProcess) -> bool {
     match process {
-        AnyProcess::Zk(_) | AnyProcess::Shell(_) => true,
+        AnyProcess::Zk(_) | AnyProcess::Shell(_) | AnyProcess::Broker(_) => true,
+        AnyProcess::Tool(_) => false,
         AnyProcess::Consumer(consumer) => consumer.activity() == Activity::Polling,
         AnyProcess::Producer(producer) => producer.is_running(),
     }
@@ -40,6 +42,10 @@ fn restful(cluster: &Cluster, id: ProcessId, process: &AnyProcess) -> Verdict {
         AnyProcess::Consumer(consumer) => {
             none((consumer.standing() != Standing::Stable).then_some("has no share"))
         }
-        AnyProcess::Producer(_) => Ok(()),
+        AnyProcess::Broker(broker) => {
+            let serves = broker.running().is_some_and(|now| *now.phase() == Phase::Serving);
+            none((!serves).then_some("does not serve"))
+        }
+        AnyProcess::Producer(_) | AnyProcess::Tool(_) => Ok(()),
     }
 }
