@@ -60,9 +60,10 @@ impl MetadataCache {
         let Some(known) = self.topics.get(&tp.topic) else { return };
         let mut known = known.clone();
         Arc::make_mut(&mut known).remove(&tp.partition);
-        match known.is_empty() {
-            true => drop(self.topics.remove_mut(&tp.topic)),
-            false => drop(self.topics.insert_mut(tp.topic.clone(), known)),
+        if known.is_empty() {
+            self.topics.remove_mut(&tp.topic);
+        } else {
+            self.topics.insert_mut(tp.topic.clone(), known);
         }
     }
 

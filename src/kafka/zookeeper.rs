@@ -196,7 +196,7 @@ impl Zookeeper {
                 Notice::Connected { session, birth: Birth::New } => {
                     heard.push(Heard::Session(session));
                 }
-                Notice::Connected { .. } | Notice::Disconnected => {}
+                Notice::Connected { .. } | Notice::Disconnected | Notice::WatchRemoved { .. } => {}
                 Notice::Expired => {
                     self.batches.clear();
                     heard.push(Heard::Expired);

@@ -209,7 +209,7 @@ impl Running {
     }
 
     fn register(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
-        let write = self.controller.registration().write(turn!(self, site, out));
+        let write = self.controller.registration().write(&*turn!(self, site, out));
         self.step(Step::Registration, vec![write], out);
     }
 
