@@ -20,8 +20,9 @@ use std::fmt::Debug;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use super::client_watches::{Watcher, Watches};
+use super::client_watches::{RemovedKind, Watcher, Watches};
 use super::ensemble::{Address, ServerId};
+use super::path::Path;
 use super::reply::{Answer, ConnectReply, Error, WatchEvent};
 use super::request::{Connect, Op, Password};
 use super::stat::{Bytes, Millis, SessionId};
@@ -72,6 +73,8 @@ pub enum State {
     Closed,
     /// The server said that the session is no more; the machine is dead.
     Expired,
+    /// The server did not believe the credentials; the machine is dead.
+    AuthFailed,
 }
 
 /// Whether a session is a new one.
@@ -113,7 +116,16 @@ pub enum Notice<T> {
         /// For whom of those inside the host.
         watchers: Vec<Watcher>,
     },
-    /// `close` is done.
+    /// A watch is no more, because the host has removed it.
+    WatchRemoved {
+        /// What it was a watch on.
+        kind: RemovedKind,
+        /// Of which znode.
+        path: Path,
+        /// Whose it was.
+        watchers: Vec<Watcher>,
+    },
+    /// `close` is done; or the credentials were refused, see `state`.
     Closed,
 }
 
@@ -145,6 +157,7 @@ enum Phase {
     },
     Closed,
     Expired,
+    AuthFailed,
 }
 
 /// A client of an ensemble. `T` is the host's name for a request.
@@ -167,7 +180,7 @@ pub struct Client<T> {
     queued: VecDeque<Asked<T>>,
     sent: VecDeque<Asked<T>>,
     watches: Watches,
-    credentials: Vec<(super::path::Path, Bytes)>,
+    credentials: Vec<(Path, Bytes)>,
     closing: bool,
 }
 
@@ -201,6 +214,7 @@ impl<T: Clone + Debug + Hash> Client<T> {
             Phase::Connected { .. } => State::Connected,
             Phase::Closed => State::Closed,
             Phase::Expired => State::Expired,
+            Phase::AuthFailed => State::AuthFailed,
         }
     }
 
@@ -258,8 +272,11 @@ impl<T: Clone + Debug + Hash> Client<T> {
         tag: T,
         out: &mut Outbox<'_, Words>,
     ) -> Result<(), Error> {
-        if self.closing || matches!(self.phase, Phase::Closed | Phase::Expired) {
-            return Err(Error::SessionExpired);
+        match self.phase {
+            Phase::AuthFailed => return Err(Error::AuthFailed),
+            Phase::Closed | Phase::Expired => return Err(Error::SessionExpired),
+            _ if self.closing => return Err(Error::SessionExpired),
+            _ => {}
         }
         self.queued.push_back(Asked { xid: 0, op, tag: Some(tag), watcher });
         self.send_queued(out);
@@ -268,12 +285,7 @@ impl<T: Clone + Debug + Hash> Client<T> {
     }
 
     /// Adds credentials, which are sent again after each reconnect.
-    pub fn authenticate(
-        &mut self,
-        scheme: super::path::Path,
-        auth: Bytes,
-        out: &mut Outbox<'_, Words>,
-    ) {
+    pub fn authenticate(&mut self, scheme: Path, auth: Bytes, out: &mut Outbox<'_, Words>) {
         self.credentials.push((scheme.clone(), auth.clone()));
         if let Phase::Connected { at, .. } = self.phase {
             let op = Op::Auth { scheme, auth };
@@ -284,7 +296,7 @@ impl<T: Clone + Debug + Hash> Client<T> {
     /// Ends the session; `Notice::Closed` comes when that is done.
     pub fn close(&mut self, out: &mut Outbox<'_, Words>) -> Vec<Notice<T>> {
         match self.phase {
-            Phase::Closed | Phase::Expired => Vec::new(),
+            Phase::Closed | Phase::Expired | Phase::AuthFailed => Vec::new(),
             Phase::Fresh => self.end(Phase::Closed, out),
             _ => {
                 self.closing = true;
@@ -448,6 +460,7 @@ impl<T: Clone + Debug + Hash> Client<T> {
     // Source: ClientCnxn.SendThread.readResponse.
     fn answered(&mut self, reply: Reply, out: &mut Outbox<'_, Words>) -> Vec<Notice<T>> {
         match reply.xid {
+            xid::AUTH if reply.result.is_err() => return self.end(Phase::AuthFailed, out),
             xid::PING | xid::AUTH => return Vec::new(),
             xid::SET_WATCHES => {
                 self.see(reply.zxid);
@@ -460,11 +473,39 @@ impl<T: Clone + Debug + Hash> Client<T> {
         }
         self.see(reply.zxid);
         let asked = self.sent.pop_front().expect("the front was just looked at");
-        self.watches.register(&asked.op, asked.watcher, &reply.result);
-        match asked.tag {
-            Some(tag) => vec![Notice::Reply { tag, zxid: reply.zxid, result: reply.result }],
-            None => self.end(Phase::Closed, out),
+        let Some(tag) = asked.tag.clone() else { return self.end(Phase::Closed, out) };
+        let zxid = reply.zxid;
+        let (mut notices, result) = self.watch_or_not(&asked, reply.result);
+        notices.push(Notice::Reply { tag, zxid, result });
+        notices
+    }
+
+    /// Notes the watch that an answered request has left, or forgets those it has removed.
+    // Source: ClientCnxn.finishPacket.
+    fn watch_or_not(
+        &mut self,
+        asked: &Asked<T>,
+        result: Result<Answer, Error>,
+    ) -> (Vec<Notice<T>>, Result<Answer, Error>) {
+        let (path, kind, whom) = match &asked.op {
+            Op::RemoveWatches { path, kind } => (path, *kind, None),
+            Op::CheckWatches { path, kind } => (path, *kind, Some(asked.watcher)),
+            op => {
+                self.watches.register(op, asked.watcher, &result);
+                return (Vec::new(), result);
+            }
+        };
+        if result.is_err() {
+            return (Vec::new(), result);
         }
+        let removed = self.watches.remove(path, kind, whom);
+        let result = if removed.is_empty() { Err(Error::NoWatcher) } else { result };
+        let notices = removed.into_iter().map(|(kind, watchers)| Notice::WatchRemoved {
+            kind,
+            path: path.clone(),
+            watchers,
+        });
+        (notices.collect(), result)
     }
 
     fn see(&mut self, zxid: Zxid) {
@@ -475,7 +516,9 @@ impl<T: Clone + Debug + Hash> Client<T> {
 
     /// The handle is dead: closed or expired.
     fn end(&mut self, phase: Phase, out: &mut Outbox<'_, Words>) -> Vec<Notice<T>> {
-        let mut notices = self.fail_all(Error::SessionExpired);
+        let auth_failed = phase == Phase::AuthFailed;
+        let error = if auth_failed { Error::AuthFailed } else { Error::SessionExpired };
+        let mut notices = self.fail_all(error);
         if let Some(peer) = self.peer() {
             out.hangup(peer);
         }

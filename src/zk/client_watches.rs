@@ -11,6 +11,29 @@ use super::reply::{Answer, Error, EventKind, WatchEvent};
 use super::request::{Op, SetWatches, watch_mode, watcher_type};
 use super::zxid::Zxid;
 
+/// What kind of watch was removed.
+// Source: Watcher.Event.EventType.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum RemovedKind {
+    /// On data, or on a missing znode.
+    Data,
+    /// On children.
+    Child,
+    /// Persistent, recursive or not.
+    Persistent,
+}
+
+impl RemovedKind {
+    /// Its name in the library.
+    pub fn name(self) -> &'static str {
+        match self {
+            RemovedKind::Data => "DataWatchRemoved",
+            RemovedKind::Child => "ChildWatchRemoved",
+            RemovedKind::Persistent => "PersistentWatchRemoved",
+        }
+    }
+}
+
 /// Somebody inside the host whom a watch is for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Watcher(pub u32);
@@ -44,8 +67,8 @@ impl Watches {
         tables.iter().flat_map(|table| table.values().flatten().copied()).collect()
     }
 
-    /// Notes the watch that an answered request has left or removed.
-    // Source: WatchRegistration, WatchDeregistration.
+    /// Notes the watch that an answered request has left.
+    // Source: WatchRegistration.
     pub(super) fn register(&mut self, op: &Op, watcher: Watcher, result: &Result<Answer, Error>) {
         let missing = matches!(result, Err(Error::NoNode));
         let table = match op {
@@ -57,26 +80,42 @@ impl Watches {
             }
             Op::AddWatch { mode: watch_mode::PERSISTENT, .. } => &mut self.persistent,
             Op::AddWatch { .. } => &mut self.recursive,
-            Op::RemoveWatches { path, kind } => return self.remove(path, *kind),
             _ => return,
         };
         let path = op.path().expect("an operation that watches has a path");
         table.entry(path.clone()).or_default().insert(watcher);
     }
 
-    /// Forgets the watches that a removeWatches has removed.
-    fn remove(&mut self, path: &Path, kind: i32) {
-        if kind != watcher_type::DATA {
-            self.child.remove(path);
+    /// Forgets the watches of `whom`, or everybody's, on a path; says which those were.
+    // Source: ZKWatchManager.removeWatcher.
+    pub(super) fn remove(
+        &mut self,
+        path: &Path,
+        kind: i32,
+        whom: Option<Watcher>,
+    ) -> Vec<(RemovedKind, Vec<Watcher>)> {
+        let data = [&mut self.data, &mut self.exist];
+        let child = [&mut self.child];
+        let persistent = [&mut self.persistent, &mut self.recursive];
+        let any = kind == watcher_type::ANY;
+        let mut removed = Vec::new();
+        let mut note = |kind, tables: &mut [&mut Table]| {
+            let watchers: BTreeSet<Watcher> =
+                tables.iter_mut().flat_map(|table| take_from(table, path, whom)).collect();
+            if !watchers.is_empty() {
+                removed.push((kind, watchers.into_iter().collect()));
+            }
+        };
+        if any || kind == watcher_type::DATA {
+            note(RemovedKind::Data, &mut { data });
         }
-        if kind != watcher_type::CHILDREN {
-            self.data.remove(path);
-            self.exist.remove(path);
+        if any || kind == watcher_type::CHILDREN {
+            note(RemovedKind::Child, &mut { child });
         }
-        if kind == watcher_type::ANY {
-            self.persistent.remove(path);
-            self.recursive.remove(path);
+        if any {
+            note(RemovedKind::Persistent, &mut { persistent });
         }
+        removed
     }
 
     /// Whom an event is for; one-shot watches are gone after it.
@@ -98,12 +137,10 @@ impl Watches {
             }
         }
         watchers.extend(self.persistent.get(&event.path).into_iter().flatten());
-        if event.kind != EventKind::NodeChildrenChanged {
-            let mut above = Some(event.path.clone());
-            while let Some(path) = above {
-                watchers.extend(self.recursive.get(&path).into_iter().flatten());
-                above = path.parent();
-            }
+        let mut above = Some(event.path.clone());
+        while let Some(path) = above {
+            watchers.extend(self.recursive.get(&path).into_iter().flatten());
+            above = path.parent();
         }
         watchers.into_iter().collect()
     }
@@ -129,6 +166,17 @@ impl Watches {
         }
         batches
     }
+}
+
+/// Takes one watcher off a path, or all.
+fn take_from(table: &mut Table, path: &Path, whom: Option<Watcher>) -> BTreeSet<Watcher> {
+    let Some(whom) = whom else { return table.remove(path).unwrap_or_default() };
+    let Some(watchers) = table.get_mut(path) else { return BTreeSet::new() };
+    let found = watchers.take(&whom);
+    if watchers.is_empty() {
+        table.remove(path);
+    }
+    found.into_iter().collect()
 }
 
 /// The list of a request, in the order in which `to_set_again` fills them.
@@ -175,8 +223,12 @@ mod tests {
         watches.register(&add(watch_mode::PERSISTENT_RECURSIVE), Watcher(2), &Ok(Answer::Nothing));
         for _ in 0..2 {
             assert_eq!(watches.fired(&event(EventKind::NodeCreated, "/a/b")), [Watcher(2)]);
-            assert_eq!(watches.fired(&event(EventKind::NodeChildrenChanged, "/a")), [Watcher(1)]);
+            let both = [Watcher(1), Watcher(2)];
+            assert_eq!(watches.fired(&event(EventKind::NodeChildrenChanged, "/a")), both);
         }
+        let removed = watches.remove(&"/a".into(), watcher_type::ANY, Some(Watcher(2)));
+        assert_eq!(removed, [(RemovedKind::Persistent, vec![Watcher(2)])]);
+        assert_eq!(watches.fired(&event(EventKind::NodeCreated, "/a/b")), []);
     }
 
     #[test]

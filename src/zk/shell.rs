@@ -66,7 +66,7 @@ impl Shell {
             // opened at once, as every program that lives on does.
             Notice::Expired => self.begin(out),
             Notice::Closed => out.exit(0),
-            Notice::Connected { .. } | Notice::Disconnected => {}
+            Notice::Connected { .. } | Notice::Disconnected | Notice::WatchRemoved { .. } => {}
         }
     }
 

@@ -34,7 +34,11 @@ fn restful(cluster: &Cluster, id: ProcessId, process: &AnyProcess) -> Verdict {
         return Err("does not run".into());
     }
     match process {
-        AnyProcess::Zk(server) => none(server.database().is_none().then_some("does not serve")),
+        AnyProcess::Zk(server) => {
+            let serves =
+                server.peer().map_or(server.database().is_some(), |peer| peer.epoch().is_some());
+            none((!serves).then_some("does not serve"))
+        }
         AnyProcess::Shell(shell) => {
             let state = shell.client().map(|client| client.state());
             none((state != Some(State::Connected)).then_some("has no session"))
