@@ -239,7 +239,7 @@ impl Looking {
 
     fn send(&self, to: ServerId, out: &mut Outbox<'_, Words>) {
         let message = PeerMessage::Notification(self.notification());
-        out.send(self.ensemble.process_of(to), message);
+        out.send(self.ensemble.host_of(to), message);
     }
 }
 

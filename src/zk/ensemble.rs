@@ -85,7 +85,7 @@ impl Ensemble {
     }
 
     /// The process that runs a server.
-    pub fn process_of(&self, id: ServerId) -> ProcessId {
+    pub fn host_of(&self, id: ServerId) -> ProcessId {
         let found = self.0.iter().find(|(address, _)| address.id == id);
         found.expect("only servers of the ensemble are spoken of").0.process
     }

@@ -2,7 +2,7 @@
 //!
 //! Who checks them when, and what is shown of it, is not decided here.
 //!
-//! *Invariant: a check looks, and changes nothing; it speaks of a breach in the servers' own words.*
+//! *Invariant: a check looks, and changes nothing; a breach is told in the servers' own words.*
 
 use super::ensemble::ServerId;
 use super::epochs::Epoch;

@@ -215,7 +215,7 @@ impl Leader {
     pub fn end(&mut self, member: &Member, out: &mut Outbox<'_, Words>) {
         self.serving.close_all(out);
         for id in self.learners.keys() {
-            out.hangup(member.ensemble.process_of(*id));
+            out.hangup(member.ensemble.host_of(*id));
         }
     }
 
@@ -331,7 +331,7 @@ impl Leader {
     /// Cuts a learner off.
     fn drop_learner(&mut self, id: ServerId, member: &Member, out: &mut Outbox<'_, Words>) {
         self.lose(id, out);
-        out.hangup(member.ensemble.process_of(id));
+        out.hangup(member.ensemble.host_of(id));
     }
 
     fn timer(&mut self, timer: Timer, member: &mut Member, out: &mut Outbox<'_, Words>) -> Turn {

@@ -151,7 +151,7 @@ impl Learner {
     // Source: Learner.shutdown.
     pub fn end(&mut self, member: &mut Member, out: &mut Outbox<'_, Words>) {
         self.serving.close_all(out);
-        out.hangup(member.ensemble.process_of(self.leader));
+        out.hangup(member.ensemble.host_of(self.leader));
         if self.way == Way::Snap && self.stage < Stage::Logging {
             reload(member);
         }

@@ -75,7 +75,7 @@ impl Member {
 
     /// Sends a message to another server.
     pub fn send(&self, to: ServerId, message: PeerMessage, out: &mut Outbox<'_, Words>) {
-        out.send(self.ensemble.process_of(to), message);
+        out.send(self.ensemble.host_of(to), message);
     }
 
     /// Writes the epoch files.

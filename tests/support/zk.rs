@@ -4,6 +4,7 @@
 
 mod bench;
 mod case;
+mod ensemble;
 mod notation;
 mod timing;
 
@@ -15,6 +16,7 @@ use super::{Played, Player, Tally};
 pub const KINDS: &[(&str, Player)] = &[
     ("acl", cases),
     ("create", cases),
+    ("ensemble", ensemble::play),
     ("lifetime", cases),
     ("multi", cases),
     ("paths", cases),

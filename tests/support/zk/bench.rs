@@ -1,4 +1,4 @@
-//! One simulated standalone server, and clients that speak the raw protocol to it.
+//! One simulated standalone server or an ensemble, and clients that speak the raw protocol to it.
 //! A client is a process for each connection, as a socket would be; it hears, and answers nothing.
 //! *Invariant: a connected client that is not quiet keeps its session alive by pings.*
 
@@ -6,6 +6,7 @@ use zootrope::sim::{
     Event, Moment, Network, Outbox, Power, Process, ProcessId, Sim, Span, Trace, Vocabulary,
 };
 use zootrope::zk::database::{Database, Disk};
+use zootrope::zk::ensemble::{Ensemble, ServerId};
 use zootrope::zk::request::Op;
 use zootrope::zk::server::Server;
 use zootrope::zk::settings::Settings;
@@ -13,6 +14,7 @@ use zootrope::zk::words::{self, Message, Told, Write, xid};
 
 /// How long after each step the simulation runs until all have heard of it.
 const SETTLING: Span = Span::ms(5);
+const SETTLING_OF_ENSEMBLES: Span = Span::ms(20);
 
 /// The server's words, and what a recorded client is made to do.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -29,6 +31,8 @@ pub enum Request {
     Send(Vec<Message>),
     HangUp,
     Quiet,
+    /// Of a server: SIGTERM.
+    Stop,
 }
 
 impl Vocabulary for Words {
@@ -96,6 +100,7 @@ impl Process for Actor {
                     Event::Hangup { peer } => Event::Hangup { peer },
                     Event::Timer(Timer::Zk(timer)) => Event::Timer(timer),
                     Event::Written(write) => Event::Written(write),
+                    Event::Request(Request::Stop) => Event::Request(words::Request::Stop),
                     Event::Timer(Timer::Ping) | Event::Request(_) => return,
                 };
                 out.embed(|out| server.handle(event, out));
@@ -162,25 +167,74 @@ impl Socket {
     }
 }
 
-/// A simulation with one server.
+/// A simulation with one server, or several.
 pub struct Bench {
     sim: Sim<Actor>,
     trace: Trace<Words>,
+    /// The one that is meant.
     server: ProcessId,
     sockets: u32,
+    settling: Span,
+}
+
+/// What may be done to a server.
+pub enum Fate {
+    Start,
+    Kill,
+    Stop,
+    Pause,
+    Resume,
 }
 
 impl Bench {
     /// Starts a server with these settings on this disk.
     pub fn new(settings: Settings, disk: Disk) -> Bench {
+        let server = Server::on_disk(settings, disk);
+        let mut bench = Bench::of_servers([(ServerId(1), server)], SETTLING);
+        bench.start(bench.server);
+        bench.settle();
+        bench
+    }
+
+    /// An ensemble of which nobody runs yet.
+    pub fn of_ensemble(ensemble: &Ensemble, settings: Settings) -> Bench {
+        let servers = ensemble.addresses();
+        let server = |id| Server::of_ensemble(id, ensemble.clone(), settings);
+        let servers = servers.iter().map(|address| (address.id, server(address.id)));
+        Bench::of_servers(servers, SETTLING_OF_ENSEMBLES)
+    }
+
+    fn of_servers(servers: impl IntoIterator<Item = (ServerId, Server)>, settling: Span) -> Bench {
         let us = Span::micros;
         let network = Network { latency: us(100)..us(200), disk: us(100)..us(200) };
         let mut sim = Sim::new(1, network);
-        let server = sim.add("zk1", Actor::Server(Box::new(Server::on_disk(settings, disk))));
-        let mut bench = Bench { sim, trace: Trace::default(), server, sockets: 0 };
-        bench.start(server);
-        bench.settle();
-        bench
+        for (id, server) in servers {
+            sim.add(&id.to_string(), Actor::Server(Box::new(server)));
+        }
+        Bench { sim, trace: Trace::default(), server: ProcessId(0), sockets: 0, settling }
+    }
+
+    /// From now on this server is meant.
+    pub fn turn_to(&mut self, server: ServerId) {
+        self.server = ProcessId(u16::from(server.0) - 1);
+    }
+
+    /// Does something to the server that is meant.
+    pub fn befall(&mut self, fate: Fate) {
+        let server = self.server;
+        self.sim.intervene(("step", Some(server)), &mut self.trace, |act| match fate {
+            Fate::Start => act.start(server),
+            Fate::Kill => act.kill(server),
+            Fate::Stop => act.request(server, Request::Stop),
+            Fate::Pause => act.freeze(server),
+            Fate::Resume => act.thaw(server),
+        });
+        self.settle();
+    }
+
+    /// Whether the server that is meant runs.
+    pub fn power(&self) -> Power {
+        self.sim.power(self.server)
     }
 
     /// A new connection, on which nothing was sent yet.
@@ -222,7 +276,7 @@ impl Bench {
 
     /// Runs until everyone has heard of the last step.
     pub fn settle(&mut self) {
-        self.run(SETTLING);
+        self.run(self.settling);
     }
 
     /// Lets time pass.

@@ -39,10 +39,10 @@ fn brief(step: &Value) -> String {
 }
 
 /// One client: its connection, its session, what it has heard and been compared.
-struct Client {
-    socket: Option<ProcessId>,
+pub(super) struct Client {
+    pub(super) socket: Option<ProcessId>,
     seen: usize,
-    session: SessionId,
+    pub(super) session: SessionId,
     password: Password,
     xid: i32,
 }
@@ -57,19 +57,24 @@ impl Labels for Makers {
     }
 }
 
-struct Play {
-    bench: Bench,
-    clients: BTreeMap<String, Client>,
+pub(super) struct Play {
+    pub(super) bench: Bench,
+    pub(super) clients: BTreeMap<String, Client>,
     makers: Makers,
 }
 
 /// What came of one step, in the form in which it is recorded.
-type Outcome = BTreeMap<&'static str, Value>;
+pub(super) type Outcome = BTreeMap<&'static str, Value>;
 
 impl Play {
     fn new(case: &Value) -> Result<Play, Unread> {
         let bench = Bench::new(settings(case.get("server")), disk(case.get("preset"))?);
-        Ok(Play { bench, clients: BTreeMap::new(), makers: Makers::default() })
+        Ok(Play::on(bench))
+    }
+
+    /// Nobody has connected yet.
+    pub(super) fn on(bench: Bench) -> Play {
+        Play { bench, clients: BTreeMap::new(), makers: Makers::default() }
     }
 
     /// Performs a step and compares all that was recorded of it.
@@ -115,7 +120,12 @@ impl Play {
         Ok(())
     }
 
-    fn client_step(&mut self, label: &str, name: &str, args: &Value) -> Result<Outcome, String> {
+    pub(super) fn client_step(
+        &mut self,
+        label: &str,
+        name: &str,
+        args: &Value,
+    ) -> Result<Outcome, String> {
         match name {
             "connect" => self.connect(label, args, None),
             "reconnect" => {
@@ -336,7 +346,7 @@ impl Play {
     }
 
     /// What a client has heard since it was last asked.
-    fn unseen(&mut self, label: &str) -> Vec<Heard> {
+    pub(super) fn unseen(&mut self, label: &str) -> Vec<Heard> {
         let client = self.clients.get_mut(label).expect("only known clients are asked");
         let Some(socket) = client.socket else { return Vec::new() };
         let heard = self.bench.heard(socket);
@@ -346,7 +356,7 @@ impl Play {
     }
 
     /// What everybody but `label` has heard in this step.
-    fn others(&mut self, label: Option<&str>) -> BTreeMap<String, Vec<Value>> {
+    pub(super) fn others(&mut self, label: Option<&str>) -> BTreeMap<String, Vec<Value>> {
         let labels: Vec<String> = self.clients.keys().cloned().collect();
         let others = labels.into_iter().filter(|other| Some(other.as_str()) != label);
         let mut all = BTreeMap::new();
@@ -362,13 +372,13 @@ impl Play {
     }
 
     fn without_header(&self, err: &str) -> Outcome {
-        let zxid = self.bench.database().last_zxid.0;
+        let zxid = self.bench.server().database().map(|database| database.last_zxid.0);
         Outcome::from([("err", json!(err)), ("zxid", json!(zxid))])
     }
 }
 
 /// Adds events by client, those without any left out.
-fn add_events(outcome: &mut Outcome, events: BTreeMap<String, Vec<Value>>) {
+pub(super) fn add_events(outcome: &mut Outcome, events: BTreeMap<String, Vec<Value>>) {
     let all = outcome.entry("events").or_insert_with(|| json!({}));
     for (label, events) in events.into_iter().filter(|(_, events)| !events.is_empty()) {
         all[label] = Value::Array(events);
@@ -376,7 +386,7 @@ fn add_events(outcome: &mut Outcome, events: BTreeMap<String, Vec<Value>>) {
 }
 
 /// Empty lists and absent bodies are not written down.
-fn is_something(value: &Value) -> bool {
+pub(super) fn is_something(value: &Value) -> bool {
     match value {
         Value::Null => false,
         Value::Array(list) => !list.is_empty(),
@@ -385,7 +395,7 @@ fn is_something(value: &Value) -> bool {
     }
 }
 
-fn differs(field: &str, expected: &Option<Value>, came: &Option<Value>) -> String {
+pub(super) fn differs(field: &str, expected: &Option<Value>, came: &Option<Value>) -> String {
     let text = |value: &Option<Value>| value.as_ref().map_or("nothing".into(), Value::to_string);
     format!("{field}: expected {}, came {}", text(expected), text(came))
 }
