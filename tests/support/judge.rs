@@ -51,8 +51,8 @@ impl Court {
         self.bad.push(format!("{}: {what}", self.place));
     }
 
-    /// Whether the transactions of our step so far are all that the recorded one has; where these are
-    /// not repeatable, whether the tree is the recorded one.
+    /// Whether the transactions of our step so far are all that the recorded one has; where these
+    /// are not repeatable, whether the tree is the recorded one.
     pub fn has_come(&self, r: &Value, ours: &[Value]) -> bool {
         let mut probe = Court { bad: Vec::new(), ..self.clone() };
         probe.transactions(r, ours).is_ok() && probe.bad.is_empty()

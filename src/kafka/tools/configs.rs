@@ -1,4 +1,5 @@
-//! `kafka-configs` of 3.9.1: alters what topics and brokers have set in ZooKeeper, by asking brokers.
+//! `kafka-configs` of 3.9.1: alters what topics and brokers have set in ZooKeeper, by asking
+//! brokers.
 //!
 //! Source: ConfigCommand (3.9).
 //!

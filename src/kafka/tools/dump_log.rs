@@ -44,7 +44,8 @@ fn dump_batch(batch: &RecordBatch, position: u64, decoded: bool, out: &mut Strin
         "baseOffset: {base} lastOffset: {} count: {count} baseSequence: {sequence} lastSequence: \
          {last_sequence} producerId: {id} producerEpoch: {epoch} partitionLeaderEpoch: {} \
          isTransactional: false isControl: false deleteHorizonMs: OptionalLong.empty position: \
-         {position} CreateTime: {time} size: {size} magic: 2 compresscodec: none crc: 0 isvalid: true",
+         {position} CreateTime: {time} size: {size} magic: 2 compresscodec: none crc: 0 \
+         isvalid: true",
         batch.last_offset(),
         batch.partition_leader_epoch,
     );

@@ -1,9 +1,10 @@
-//! `kafka-reassign-partitions` of 3.9.1: moves partitions to other replicas, and says how far that is.
+//! `kafka-reassign-partitions` of 3.9.1: moves partitions to other replicas, and says how far
+//! that is.
 //!
 //! Source: ReassignPartitionsCommand (3.9).
 //!
-//! *Invariant: verifying changes settings, as the real tool does: it clears throttles that nobody has
-//! set.*
+//! *Invariant: verifying changes settings, as the real tool does: it clears throttles that nobody
+//! has set.*
 
 use std::collections::BTreeSet;
 

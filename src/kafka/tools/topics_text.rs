@@ -45,7 +45,8 @@ pub fn describe(topic: &TopicDescription) -> String {
         topic.configs.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let _ = writeln!(
         out,
-        "Topic: {name}\tTopicId: {}\tPartitionCount: {count}\tReplicationFactor: {factor}\tConfigs: {}",
+        "Topic: {name}\tTopicId: {}\tPartitionCount: {count}\tReplicationFactor: {factor}\
+         \tConfigs: {}",
         topic.topic_id,
         configs.join(","),
     );
@@ -83,8 +84,8 @@ fn joined(brokers: &[BrokerId]) -> String {
 }
 
 /// What is said before a topic is made whose name could collide in metrics.
-pub const COLLISION: &str = "WARNING: Due to limitations in metric names, topics with a period ('.') \
-    or underscore ('_') could collide. To avoid issues it is best to use either, but not both.\n";
+pub const COLLISION: &str = "WARNING: Due to limitations in metric names, topics with a period \
+    ('.') or underscore ('_') could collide. To avoid issues it is best to use either, but not both.\n";
 
 /// The text of a failure.
 pub fn failure(why: &str) -> String {
@@ -121,8 +122,8 @@ mod tests {
             configs: vec![("retention.ms".into(), "1".into()), ("a".into(), "b".into())],
             partitions: vec![first, second],
         };
-        let expected = "Topic: orders\tTopicId: <topic-id-1>\tPartitionCount: 2\tReplicationFactor: 2\
-            \tConfigs: retention.ms=1,a=b\n\
+        let expected = "Topic: orders\tTopicId: <topic-id-1>\tPartitionCount: 2\
+            \tReplicationFactor: 2\tConfigs: retention.ms=1,a=b\n\
             \tTopic: orders\tPartition: 0\tLeader: 1\tReplicas: 2,3,1\tIsr: 1,2\tAdding Replicas: 3\
             \tRemoving Replicas: 1\tElr: N/A\tLastKnownElr: N/A\n\
             \tTopic: orders\tPartition: 1\tLeader: none\tReplicas: 2,3\tIsr: 3\tElr: N/A\

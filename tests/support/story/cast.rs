@@ -75,8 +75,8 @@ fn for_zookeeper(event: Event<Words>) -> Option<Event<zk::words::Words>> {
     })
 }
 
-/// A proxy between one process and ZooKeeper. Killed, it cuts that process off; its links are TCP, so
-/// connections break and new ones are refused.
+/// A proxy between one process and ZooKeeper. Killed, it cuts that process off; its links are TCP,
+/// so connections break and new ones are refused.
 #[derive(Clone, Debug)]
 pub struct Proxy {
     server: ProcessId,

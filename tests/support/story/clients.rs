@@ -172,8 +172,8 @@ fn names(partitions: &[TopicPartition]) -> Vec<String> {
     sorted.iter().map(TopicPartition::to_string).collect()
 }
 
-/// One member's words as the recordings tell them: records that come in a row by partition and offset,
-/// an error that comes again once.
+/// One member's words as the recordings tell them: records that come in a row by partition and
+/// offset, an error that comes again once.
 pub fn told(words: &[Value]) -> Vec<Value> {
     let mut out: Vec<Value> = Vec::new();
     let mut run = 0;

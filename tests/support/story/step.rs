@@ -562,7 +562,8 @@ mod tests {
             ends_at_first_error: true,
             ..start
         };
-        let text = "start consumer c1 (group g, topics orders,bills) with a=b with c=d that ends at its first error";
+        let text = "start consumer c1 (group g, topics orders,bills) with a=b with c=d \
+                    that ends at its first error";
         check(text, Step::StartConsumers(fragile));
     }
 

@@ -1,7 +1,8 @@
-//! Tells a recorded story with our cluster: sets the stage, carries out each step, waits as long as a
-//! step lasts, and writes down what happened in the recordings' form.
+//! Tells a recorded story with our cluster: sets the stage, carries out each step, waits as long as
+//! a step lasts, and writes down what happened in the recordings' form.
 //! Not here: how long that is (`timing`), how draws fall (`draws`), what a step says (`step`).
-//! *Invariant: of the recording the steps' words, their length and the draws are used, nothing else.*
+//! *Invariant: of the recording the steps' words, their length and the draws are used, and nothing
+//! else.*
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -323,7 +324,7 @@ impl<'a> Teller<'a> {
         false
     }
 
-    /// A session is in the log before its proxy hears of it; the server knows whose connection it is.
+    /// A session is in the log before its proxy hears of it; the server knows whose it is.
     fn find_owner(&mut self, session: zk::stat::SessionId) {
         let Actor::ZooKeeper(server) = self.sim.process(self.zookeeper) else { return };
         let connection = server.front().and_then(|front| front.connection_of(session));
