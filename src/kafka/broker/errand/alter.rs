@@ -34,6 +34,8 @@ pub(super) struct Describe {
 enum Step {
     /// The settings as they are.
     Read,
+    /// The controller is read: the write is fenced by it.
+    Fence(Config),
     /// Whether they could be set.
     Set(Config),
     /// Whether they could be created.
@@ -114,7 +116,6 @@ impl Running {
         if let ConfigResource::Topic(topic) = resource {
             reads.push(self.zk.exists(znodes::topic(topic)));
         }
-        reads.push(self.zk.get_data(znodes::controller()));
         alter.step = Step::Read;
         let number = self.errands.begin(Errand::Alter(alter));
         self.go(number, reads, site, out);
@@ -133,12 +134,16 @@ impl Running {
             Step::Read => match change(&resource, &changes, replies) {
                 Err(refusal) => return self.change_done(alter, Some(refusal), site, out),
                 Ok(config) => {
-                    let version = replies.last().and_then(data).map_or(-1, |(_, s)| s.version);
-                    let op = set(&resource, &config, version);
-                    alter.step = Step::Set(config);
-                    op
+                    alter.step = Step::Fence(config);
+                    self.zk.get_data(znodes::controller())
                 }
             },
+            Step::Fence(config) => {
+                let version = replies.last().and_then(data).map_or(-1, |(_, s)| s.version);
+                let op = set(&resource, &config, version);
+                alter.step = Step::Set(config);
+                op
+            }
             Step::Set(config) => match parts(&replies[0]) {
                 Err((1, ZkError::NoNode)) => {
                     alter.step = Step::Create;
