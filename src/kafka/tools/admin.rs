@@ -13,7 +13,7 @@ use crate::kafka::message::{
     BrokerAddress, FindCoordinatorRequest, ListOffsetsAt, ListOffsetsRequest, MetadataRequest,
     MetadataResponse, Request, Response, TopicMetadata,
 };
-use crate::sim::{ProcessId, SimTime, Span};
+use crate::sim::{Draw, ProcessId, SimTime, Span};
 
 const RETRY_BACKOFF: Span = Span::ms(100);
 const RECONNECT_BACKOFF: Span = Span::ms(50);
@@ -34,6 +34,8 @@ pub struct Failure {
     pub exception: &'static str,
     /// What it says.
     pub message: String,
+    /// What had caused it, if that is another exception.
+    pub cause: Option<String>,
 }
 
 impl From<Next> for Halt {
@@ -46,7 +48,12 @@ impl Failure {
     /// What a broker has refused, in its words or in the protocol's.
     pub fn refused(error: Error, message: Option<&str>) -> Failure {
         let message = message.unwrap_or_else(|| default_message(error)).to_owned();
-        Failure { exception: error.exception(), message }
+        Failure::new(error.exception(), message)
+    }
+
+    /// An exception without a cause.
+    pub fn new(exception: &'static str, message: String) -> Failure {
+        Failure { exception, message, cause: None }
     }
 
     /// The class with its package.
@@ -94,6 +101,8 @@ pub struct Admin<'a> {
     nodes: Vec<BrokerAddress>,
     controller: Option<BrokerId>,
     connected: Vec<ProcessId>,
+    last_asked: Option<ProcessId>,
+    tries: u32,
     /// `default.api.timeout.ms`.
     patience: Span,
 }
@@ -103,13 +112,26 @@ type Told<T> = Result<T, Halt>;
 impl<'a> Admin<'a> {
     /// A client that knows these brokers' addresses and nothing else.
     pub fn new(asking: Asking<'a>, bootstrap: &'a [ProcessId], patience: Span) -> Admin<'a> {
-        let (nodes, controller, connected) = (Vec::new(), None, Vec::new());
-        Admin { asking, bootstrap, nodes, controller, connected, patience }
+        Admin {
+            asking,
+            bootstrap,
+            nodes: Vec::new(),
+            controller: None,
+            connected: Vec::new(),
+            last_asked: None,
+            tries: 0,
+            patience,
+        }
     }
 
     /// Waits.
     pub fn pause(&mut self, span: Span) -> Told<()> {
         Ok(self.asking.pause(span)?)
+    }
+
+    /// Draws.
+    pub fn draw(&mut self, draw: Draw, range: std::ops::Range<u64>) -> Told<u64> {
+        Ok(self.asking.draw(draw, range)?)
     }
 
     /// The time of what was heard last.
@@ -147,15 +169,7 @@ impl<'a> Admin<'a> {
     pub fn any(&mut self, call: &str, request: Request) -> Told<Response> {
         let deadline = self.deadline();
         loop {
-            let candidates = self.candidates();
-            let open = candidates.iter().copied().find(|node| self.connected.contains(node));
-            let node = match open {
-                Some(node) => node,
-                None => {
-                    let count = candidates.len() as u64;
-                    candidates[self.asking.draw(BROKER_TO_ASK, 0..count)? as usize]
-                }
-            };
+            let node = self.least_loaded()?;
             if let Some(answer) = self.try_one(node, request.clone())? {
                 return Ok(answer);
             }
@@ -279,9 +293,7 @@ impl<'a> Admin<'a> {
 
     fn refresh(&mut self, call: &str, deadline: SimTime) -> Told<()> {
         loop {
-            let candidates = self.candidates();
-            let count = candidates.len() as u64;
-            let node = candidates[self.asking.draw(BROKER_TO_ASK, 0..count)? as usize];
+            let node = self.least_loaded()?;
             let topics = Some(Vec::new());
             let request = MetadataRequest { topics, allow_auto_topic_creation: false };
             match self.try_one(node, request.into())? {
@@ -307,8 +319,21 @@ impl<'a> Admin<'a> {
         self.nodes.iter().map(|node| node.process).collect()
     }
 
+    /// The first connected node from a drawn place on; the node at that place if none is.
+    // Source: NetworkClient.leastLoadedNode
+    fn least_loaded(&mut self) -> Told<ProcessId> {
+        let mut candidates = self.candidates();
+        let place = self.asking.draw(BROKER_TO_ASK, 0..candidates.len() as u64)?;
+        let count = candidates.len();
+        candidates.rotate_left(usize::try_from(place).unwrap_or(0) % count);
+        let open = candidates.iter().find(|node| self.connected.contains(node));
+        Ok(open.copied().unwrap_or(candidates[0]))
+    }
+
     fn try_one(&mut self, node: ProcessId, request: Request) -> Told<Option<Response>> {
         let outcome = self.asking.ask(vec![(node, request)])?.pop().expect("one was asked");
+        self.last_asked = Some(node);
+        self.tries += 1;
         self.connected.retain(|open| *open != node);
         match outcome {
             Outcome::Answered(answer) => {
@@ -321,9 +346,30 @@ impl<'a> Admin<'a> {
 
     fn backoff(&mut self, call: &str, deadline: SimTime, span: Span) -> Told<()> {
         if self.now() >= deadline {
-            return Err(timed_out(call).into());
+            let asked = self.last_asked;
+            let node = self.nodes.iter().find(|node| asked == Some(node.process));
+            return Err(match node {
+                Some(node) => self.gave_up(call, deadline, node.id).into(),
+                None => timed_out(call).into(),
+            });
         }
         self.pause(span)
+    }
+
+    /// A call that was tried until its time was over.
+    // Source: KafkaAdminClient.Call.fail, handleTimeoutFailure; NetworkClient.cancelInFlightRequests
+    fn gave_up(&self, call: &str, deadline: SimTime, node: BrokerId) -> Failure {
+        let (now, tries) = (self.now().as_ms(), self.tries);
+        let message = format!(
+            "Call(callName={call}, deadlineMs={}, tries={tries}, nextAllowedTryMs={now}) timed out \
+             at {now} after {tries} attempt(s)",
+            deadline.as_ms()
+        );
+        let cause = format!(
+            "org.apache.kafka.common.errors.DisconnectException: Cancelled {call} request with \
+             correlation id {tries} due to node {node} being disconnected"
+        );
+        Failure { exception: "TimeoutException", message, cause: Some(cause) }
     }
 }
 
@@ -336,7 +382,7 @@ fn leader_of(known: &[TopicMetadata], partition: &TopicPartition) -> Option<Brok
 /// A call that nobody could be found for.
 fn timed_out(call: &str) -> Failure {
     let message = format!("Timed out waiting for a node assignment. Call: {call}");
-    Failure { exception: "TimeoutException", message }
+    Failure::new("TimeoutException", message)
 }
 
 fn is_not_controller(answer: &Response) -> bool {

@@ -115,7 +115,7 @@ impl Configs {
             return Ok(());
         }
         let message = format!("Invalid config(s): {}", missing.join(","));
-        Err(Failure { exception: Error::InvalidConfig.exception(), message }.into())
+        Err(Failure::new(Error::InvalidConfig.exception(), message).into())
     }
 
     fn done(&self) -> String {

@@ -228,9 +228,7 @@ impl ConsumerGroups {
                             "Cannot shift offset for partition {partition} since there is no \
                              current committed offset"
                         );
-                        return Err(
-                            Failure { exception: "IllegalArgumentException", message }.into()
-                        );
+                        return Err(Failure::new("IllegalArgumentException", message).into());
                     }
                 },
             };
@@ -387,7 +385,8 @@ fn failed(why: &Failure) -> String {
     let cause = format!("{}: {}", why.class(), why.message);
     let wrapped = format!("java.util.concurrent.ExecutionException: {cause}");
     let text = text::failure(&format!("Executing consumer group command failed due to {cause}"));
-    format!("{text}{wrapped}\nCaused by: {cause}")
+    let root = why.cause.as_ref().map(|root| format!("\nCaused by: {root}"));
+    format!("{text}{wrapped}\nCaused by: {cause}{}", root.unwrap_or_default())
 }
 
 fn list(admin: &mut Admin<'_>, column: Option<Column>, printed: &mut String) -> Told<()> {

@@ -19,7 +19,7 @@ use crate::kafka::admin::{
 };
 use crate::kafka::id::{BrokerId, TopicName, TopicPartition};
 use crate::kafka::message::Response;
-use crate::sim::Span;
+use crate::sim::{Draw, Span};
 
 /// What it is asked to do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -45,6 +45,10 @@ struct Move {
     partition: i32,
     replicas: Vec<i32>,
 }
+
+/// In which order calls to several brokers arrive.
+// Real: they are sent at once; here one after the other in a drawn order, which shows the same.
+const ORDER_OF_CALLS: Draw = Draw("order-of-calls");
 
 type Told<T> = Result<T, Halt>;
 type Replicas = Vec<(TopicPartition, Vec<BrokerId>)>;
@@ -115,11 +119,10 @@ impl ReassignPartitions {
         let wanted = self.targets.iter().flat_map(|(_, replicas)| replicas);
         match wanted.into_iter().find(|id| !known.contains(id)) {
             None => Ok(()),
-            Some(id) => Err(Failure {
-                exception: "AdminCommandFailedException",
-                message: format!("Unknown broker id {id}"),
+            Some(id) => {
+                Err(Failure::new("AdminCommandFailedException", format!("Unknown broker id {id}"))
+                    .into())
             }
-            .into()),
         }
     }
 
@@ -193,7 +196,10 @@ impl ReassignPartitions {
         let delete = |names: &[&str]| {
             names.iter().map(|name| ((*name).into(), AlterConfigOp::Delete)).collect::<Vec<_>>()
         };
-        for broker in brokers {
+        let mut left = brokers;
+        while !left.is_empty() {
+            let place = admin.draw(ORDER_OF_CALLS, 0..left.len() as u64)?;
+            let broker = left.remove(usize::try_from(place).unwrap_or(0) % left.len());
             let resources = vec![(ConfigResource::Broker(broker), delete(&rates))];
             let request = IncrementalAlterConfigsRequest { resources };
             admin.broker("incrementalAlterConfigs", broker, request.into())?;

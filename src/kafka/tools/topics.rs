@@ -250,7 +250,7 @@ impl Topics {
 
 fn plain(message: &str) -> Halt {
     let exception = "IllegalArgumentException";
-    Halt::Failed(Failure { exception, message: message.to_owned() })
+    Halt::Failed(Failure::new(exception, message.to_owned()))
 }
 
 /// `1:2,2:1` as lists of brokers, one a partition.
