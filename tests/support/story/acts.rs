@@ -43,6 +43,13 @@ pub struct Sending {
     pub outcomes: Vec<serde_json::Value>,
 }
 
+impl Awaited {
+    /// The next step starts members: their group does not become empty first.
+    pub fn group_may_fill(&mut self) {
+        self.until = self.until.take().filter(|until| *until != Until::GroupIsEmpty);
+    }
+}
+
 impl Teller<'_> {
     /// Does what a step says.
     pub fn carry_out(&mut self, step: &Step) -> Told<Awaited> {
@@ -161,6 +168,7 @@ impl Teller<'_> {
     fn start_process(&mut self, name: &str, actor: Actor) -> ProcessId {
         self.runs += 1;
         let process = self.sim.add(&format!("{name} #{}", self.runs), actor);
+        self.fix_asked(process);
         self.act("start", move |i| i.start(process));
         process
     }
@@ -185,12 +193,12 @@ impl Teller<'_> {
         Ok(sending)
     }
 
-    /// Sends the next record, or closes the producer; half-way the victim dies.
+    /// Sends the next record, or closes the producer; early on the victim dies.
     pub fn send_next(&mut self, sending: &mut Sending) -> Told<()> {
         let done = sending.next - sending.send.from;
         let process = sending.process;
         if let Some(victim) = sending.send.victim
-            && done == sending.send.count / 2
+            && done == sending.send.count / 4
         {
             let victim = self.broker(victim, Seat::Own)?.process;
             self.act("kill", move |i| i.kill(victim));

@@ -5,7 +5,7 @@ use serde_json::Value;
 use zootrope::kafka::id::BrokerId;
 use zootrope::kafka::placement::{Candidate, Deal, in_cache_order, place};
 
-use super::step::Step;
+use super::step::{Key, Step};
 
 /// The outcome of a draw of one broker.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,12 +17,82 @@ pub struct Outcome {
 
 /// The draws that a step's action will make.
 pub fn of_step(step: &Step, recorded: &Value, alive: &[Candidate]) -> Vec<Outcome> {
-    let Step::Tool { name, args } = step else { return Vec::new() };
-    let creates = name == "kafka-topics" && args.iter().any(|arg| arg == "--create");
-    if !creates || args.iter().any(|arg| arg == "--replica-assignment") {
-        return Vec::new();
+    let is_given = |arg: &String| arg == "--replica-assignment" || arg == "--reassignment-json";
+    match step {
+        Step::Tool { args, .. } if args.iter().any(is_given) => Vec::new(),
+        _ => placements(recorded, alive),
     }
-    placements(recorded, alive)
+}
+
+/// The broker that members asked for a topic that was not there, and so made it.
+pub fn asked_by_members(step: &Step, recorded: &Value) -> Option<i32> {
+    if matches!(step, Step::Tool { args, .. } if args.iter().any(|arg| arg == "--create")) {
+        return None;
+    }
+    committed(recorded).find_map(created_topic).map(|(broker, _)| broker)
+}
+
+/// Further draws of a step's client: where keyless records went, and in which order brokers were
+/// told to clear their throttles.
+pub fn of_client(step: &Step, recorded: &Value) -> Vec<(&'static str, u64)> {
+    match step {
+        Step::Send(send) if send.key == Key::Null && send.partition.is_none() => {
+            let output = recorded.get("output");
+            let gave = output.map(|output| output.get("gave").unwrap_or(output));
+            let partition = gave.and_then(|gave| gave[0]["partition"].as_u64());
+            partition.map(|partition| ("sticky-partition", partition)).into_iter().collect()
+        }
+        Step::Tool { name, .. } if name == "kafka-reassign-partitions" => order_of_calls(recorded),
+        _ => Vec::new(),
+    }
+}
+
+/// The brokers that noted a change of their settings, as places among those that had not yet.
+fn order_of_calls(recorded: &Value) -> Vec<(&'static str, u64)> {
+    let noted = |txn: &Value| -> Option<i32> {
+        let data: Value = serde_json::from_str(txn["data"].as_str()?).ok()?;
+        data["entity_path"].as_str()?.strip_prefix("brokers/")?.parse().ok()
+    };
+    let order: Vec<i32> = committed(recorded).filter_map(noted).collect();
+    let mut left = order.clone();
+    left.sort_unstable();
+    let mut places = Vec::new();
+    for broker in order {
+        let place = left.iter().position(|id| *id == broker).expect("it is among them");
+        left.remove(place);
+        places.push(("order-of-calls", place as u64));
+    }
+    places
+}
+
+/// The broker that a step's client asked, where what it did tells: it made a topic, changed a
+/// config, or read one to tell it.
+pub fn asked(step: &Step, recorded: &Value) -> Option<i32> {
+    let tool = match step {
+        Step::Tool { name, .. } => name.as_str(),
+        _ => "",
+    };
+    let is_about = |path: &str| match tool {
+        "kafka-topics" | "kafka-configs" | "kafka-reassign-partitions" => {
+            path.starts_with("/config/topics/") || path == "/config/brokers/<default>"
+        }
+        _ => path.strip_prefix("/brokers/topics/").is_some_and(|name| !name.contains('/')),
+    };
+    if matches!(step, Step::Tool { args, .. } if args.iter().any(|arg| arg == "--create")) {
+        return None;
+    }
+    let written = committed(recorded).filter(|txn| {
+        let ops = txn["ops"].as_array().map_or(std::slice::from_ref(*txn), Vec::as_slice);
+        ops.iter().any(|op| op["path"].as_str().is_some_and(is_about) && op["op"] != "delete")
+    });
+    let written = written.filter_map(broker_of).next();
+    written.or_else(|| {
+        let rows = recorded["talk"].as_array()?.iter();
+        let mut read = rows.filter(|row| {
+            row[1] == "getData" && row[2].as_str().is_some_and(is_about) && !tool.is_empty()
+        });
+        number(read.next()?[0].as_str()?)
+    })
 }
 
 /// Start and shift of each placement, found by trying all.
@@ -114,5 +184,9 @@ fn committed(recorded: &Value) -> impl Iterator<Item = &Value> {
 }
 
 fn broker_of(txn: &Value) -> Option<i32> {
-    txn["by"].as_str()?.strip_prefix("broker ")?.parse().ok()
+    number(txn["by"].as_str()?)
+}
+
+fn number(who: &str) -> Option<i32> {
+    who.strip_prefix("broker ")?.parse().ok()
 }

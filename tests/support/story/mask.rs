@@ -43,6 +43,8 @@ const FIELDS: &[(&str, &str)] = &[
     ("crc: ", "<crc>"),
     ("tries=", "<n>"),
     ("correlation id ", "<n>"),
+    (" after ", "<n>"),
+    ("producerId: ", "<id>"),
 ];
 
 /// The number behind `before`, masked.

@@ -41,8 +41,10 @@ impl Teller<'_> {
                 let word = name.zip(clients::word(&fact));
                 let Some((name, word)) = word else { return Ok(false) };
                 self.note_holdings(&name, &word);
-                self.said.entry(name).or_default().push(word);
-                Ok(true)
+                let said = self.said.entry(name).or_default();
+                let is_new = said.last() != Some(&word);
+                said.push(word);
+                Ok(is_new)
             }
             Fact::Producer(fact) => {
                 let Some(mut sending) = awaited.sending.take() else { return Ok(false) };

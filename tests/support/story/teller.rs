@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use zootrope::kafka::broker::Broker;
+use zootrope::kafka::client::BROKER_TO_ASK;
 use zootrope::kafka::group::GroupFact;
 use zootrope::kafka::id::BrokerId;
 use zootrope::kafka::placement::Candidate;
@@ -54,6 +55,10 @@ pub struct Teller<'a> {
     pub(super) said: BTreeMap<String, Vec<Value>>,
     /// Topics that were ever made.
     pub(super) topics: BTreeSet<String>,
+    /// The broker that the client of this step asks first, if the recording tells.
+    asked: Option<i32>,
+    /// Further draws of the client of this step.
+    further: Vec<(&'static str, u64)>,
     /// What each member holds.
     pub(super) holdings: BTreeMap<String, BTreeSet<String>>,
     /// What was heard last of each group.
@@ -128,6 +133,8 @@ impl<'a> Teller<'a> {
             started: BTreeSet::new(),
             said: BTreeMap::new(),
             topics: BTreeSet::new(),
+            asked: None,
+            further: Vec::new(),
             holdings: BTreeMap::new(),
             groups: BTreeMap::new(),
             has_new_generation: false,
@@ -222,7 +229,15 @@ impl<'a> Teller<'a> {
             let seat = seat.ok_or("a draw is for a broker that never was")?;
             self.act("fix", move |i| i.fix(seat.process, draw.name, draw.value));
         }
+        self.asked = draws::asked_by_members(&step, recorded);
+        let members: Vec<ProcessId> = self.members.keys().copied().collect();
+        members.into_iter().for_each(|member| self.fix_asked(member));
+        self.asked = draws::asked(&step, recorded);
+        self.further = draws::of_client(&step, recorded);
         let mut awaited = self.carry_out(&step)?;
+        if self.starts_members(place + 1) {
+            awaited.group_may_fill();
+        }
         let mut calendar = Calendar::new(self.steps, place);
         let (mut txns, mut talk) = (Vec::new(), Vec::new());
         let mut has_come = self.court.has_come(recorded, &txns);
@@ -253,6 +268,31 @@ impl<'a> Teller<'a> {
         }
         self.court.step(recorded, &told)?;
         Ok(told)
+    }
+
+    /// A client that will ask some broker asks the one that was asked in the recording.
+    pub(super) fn fix_asked(&mut self, client: ProcessId) {
+        /// The first question, and those that go to the same broker because it is known to live.
+        const QUESTIONS: usize = 12;
+        for (draw, value) in self.further.clone() {
+            self.act("fix", move |i| i.fix(client, draw, value));
+        }
+        let Some(asked) = self.asked else { return };
+        let alive = self.alive();
+        let place = alive.iter().position(|broker| broker.id == BrokerId(asked));
+        let first = self.started.iter().position(|broker| *broker == asked);
+        let Some((first, place)) = first.zip(place) else { return };
+        let name = BROKER_TO_ASK.0;
+        self.act("fix", move |i| {
+            i.fix(client, name, first as u64);
+            (1..QUESTIONS).for_each(|_| i.fix(client, name, place as u64));
+        });
+    }
+
+    /// Whether that step starts members of a group.
+    fn starts_members(&self, place: usize) -> bool {
+        let next = self.steps.get(place).and_then(|step| step["do"].as_str());
+        next.is_some_and(|what| matches!(step::read(what), Ok(Step::StartConsumers(_))))
     }
 
     /// The brokers that run, in the order of their ids.

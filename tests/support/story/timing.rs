@@ -39,7 +39,8 @@ impl Clock {
             return self.began + PATIENCE;
         }
         let least = self.began + self.least;
-        self.last_came.map_or(least, |at| least.max(at + QUIET))
+        let quiet = self.last_came.map_or(least, |at| least.max(at + QUIET));
+        quiet.min(self.began + self.least.max(PATIENCE))
     }
 }
 
