@@ -180,10 +180,8 @@ impl ClusterView {
         for topic in told.topics {
             match topic.error {
                 Some(error) => {
-                    errors.push((topic.name.clone(), error));
-                    if error == Error::UnknownTopicOrPartition {
-                        topics.remove(&topic.name);
-                    }
+                    topics.remove(&topic.name);
+                    errors.push((topic.name, error));
                 }
                 None => {
                     let known = topics.get(&topic.name);
