@@ -157,7 +157,8 @@ pub fn word(fact: &ConsumerFact) -> Option<Value> {
         ConsumerFact::PartitionsLost { partitions } => Some(json!({"lost": names(&partitions.0)})),
         ConsumerFact::RecordRead { partition, offset, key, value } => {
             let name = partition.to_string();
-            Some(json!({"record": [name, offset.0, key.0.as_deref(), value.0.as_deref()]}))
+            let [key, value] = [key, value].map(|text| text.0.as_deref().unwrap_or("null"));
+            Some(json!({"record": [name, offset.0, key, value]}))
         }
         ConsumerFact::CommitDone { .. } => Some(json!({"committed": true})),
         ConsumerFact::ConsumerClosed { .. } => Some(json!({"closed": true})),

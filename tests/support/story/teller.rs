@@ -19,11 +19,12 @@ use zootrope::sim::{Intervention, Moment, Network, Power, ProcessId, Sim, SimTim
 use zootrope::zk;
 
 use super::super::judge::Court;
+use super::acts::Awaited;
 use super::cast::{Actor, Proxy};
 use super::draws;
 use super::mask::{Mask, PORT_SHIFT, ports};
 use super::record::{Ledger, Wire};
-use super::step::{self, Seat, Step};
+use super::step::{self, Seat, Step, Who};
 use super::timing::{Calendar, Clock};
 
 /// What was told, or why not.
@@ -234,12 +235,14 @@ impl<'a> Teller<'a> {
         members.into_iter().for_each(|member| self.fix_asked(member));
         self.asked = draws::asked(&step, recorded);
         self.further = draws::of_client(&step, recorded);
+        let mut talk = Vec::new();
+        self.take_a_moment(&step, &mut talk)?;
         let mut awaited = self.carry_out(&step)?;
         if self.starts_members(place + 1) {
             awaited.group_may_fill();
         }
         let mut calendar = Calendar::new(self.steps, place);
-        let (mut txns, mut talk) = (Vec::new(), Vec::new());
+        let mut txns = Vec::new();
         let mut has_come = self.court.has_come(recorded, &txns);
         loop {
             let complete = has_come && self.is_complete(&awaited, recorded);
@@ -277,7 +280,7 @@ impl<'a> Teller<'a> {
         for (draw, value) in self.further.clone() {
             self.act("fix", move |i| i.fix(client, draw, value));
         }
-        let Some(asked) = self.asked else { return };
+        let Some(asked) = self.asked.or_else(|| self.one_that_answers()) else { return };
         let alive = self.alive();
         let place = alive.iter().position(|broker| broker.id == BrokerId(asked));
         let first = self.started.iter().position(|broker| *broker == asked);
@@ -289,10 +292,40 @@ impl<'a> Teller<'a> {
         });
     }
 
+    /// Whoever kills a member needs a moment for it; what is said meanwhile belongs to the step.
+    fn take_a_moment(&mut self, step: &Step, talk: &mut Vec<Value>) -> Told<()> {
+        let Step::Kill(victims) = step else { return Ok(()) };
+        if victims.iter().any(|who| matches!(who, Who::Broker(_))) {
+            return Ok(());
+        }
+        let ends = self.sim.now() + Span::ms(250);
+        while self.advance(ends) {
+            talk.extend(self.listen());
+            self.read_trace(&mut Awaited::default())?;
+        }
+        Ok(())
+    }
+
     /// Whether that step starts members of a group.
     fn starts_members(&self, place: usize) -> bool {
         let next = self.steps.get(place).and_then(|step| step["do"].as_str());
         next.is_some_and(|what| matches!(step::read(what), Ok(Step::StartConsumers(_))))
+    }
+
+    /// Where a broker stands still or is cut off and the recording does not tell who was asked: one
+    /// that neither is.
+    fn one_that_answers(&self) -> Option<i32> {
+        let own = self.brokers.iter().filter(|((_, seat), _)| *seat == Seat::Own);
+        let power = |process: Option<ProcessId>| process.map(|process| self.sim.power(process));
+        let is_well = |stage: &Stage| {
+            let both = [power(Some(stage.process)), power(stage.proxy)];
+            both == [Some(Power::Running); 2]
+        };
+        let is_on = |stage: &Stage| power(Some(stage.process)) != Some(Power::Off);
+        let (well, ill): (Vec<_>, Vec<_>) =
+            own.filter(|(_, stage)| is_on(stage)).partition(|(_, stage)| is_well(stage));
+        let first = well.first().map(|((broker, _), _)| *broker);
+        first.filter(|_| !ill.is_empty())
     }
 
     /// The brokers that run, in the order of their ids.
