@@ -4,6 +4,7 @@
 
 mod bench;
 mod case;
+mod client_library;
 mod ensemble;
 mod notation;
 mod timing;
@@ -15,6 +16,7 @@ use super::{Played, Player, Tally};
 /// Each kind that is played, by its file's name.
 pub const KINDS: &[(&str, Player)] = &[
     ("acl", cases),
+    ("client-library", client_library::play),
     ("create", cases),
     ("ensemble", ensemble::play),
     ("lifetime", cases),
