@@ -194,9 +194,9 @@ pub const COMMANDS: &[Row] = &[
         },
     },
     Row {
-        name: "tell",
-        usage: "tell PROCESS commit|close|exit|stall|go|pause",
-        example: "tell c1 commit",
+        name: "let",
+        usage: "let CLIENT commit|close|exit|stall|go|pause",
+        example: "let c1 commit",
         parse: |line| Ok(Command::Tell { process: process(line)?, act: clients::act(line)? }),
         print: |command| match command {
             Command::Tell { process, act } => Some(format!("{process} {act}")),

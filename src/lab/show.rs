@@ -5,6 +5,10 @@
 use super::Lab;
 use crate::cluster::Trouble;
 use crate::cluster::notation::{Line, Quoted, Told};
+use crate::kafka::broker::Running;
+use crate::kafka::client::Partitions;
+use crate::kafka::group_record::OffsetAndMetadata;
+use crate::kafka::words::Brokers;
 use crate::sim::Power;
 use crate::zk::quorum_peer::PeerRole;
 use crate::zk::stat::Owner;
@@ -33,6 +37,8 @@ pub const SHOWS: &[Row] = &[
     Row { name: "processes", usage: "show processes", lines: processes },
     Row { name: "servers", usage: "show servers", lines: servers },
     Row { name: "tree", usage: "show tree [PATH]", lines: tree },
+    Row { name: "partitions", usage: "show partitions [TOPIC]", lines: partitions },
+    Row { name: "group", usage: "show group GROUP", lines: group },
     Row { name: "timers", usage: "show timers PROCESS", lines: timers },
 ];
 
@@ -115,6 +121,52 @@ fn tree(lab: &Lab, line: &mut Line) -> Result<Vec<String>, Trouble> {
         format!("{path} version={}{owner} data={}", znode.stat.version, Quoted(&text))
     };
     Ok(znodes.map(line).collect())
+}
+
+/// Every partition as the broker that leads it has it.
+fn partitions(lab: &Lab, line: &mut Line) -> Result<Vec<String>, Trouble> {
+    let topic = line.word_if_any().map(|word| word.text);
+    let mut lines = std::collections::BTreeMap::new();
+    let running = brokers(lab);
+    let led = running.iter().flat_map(|running| running.replicas().partitions());
+    for partition in led.filter(|partition| partition.leads()) {
+        let name = &partition.tp;
+        if topic.as_ref().is_some_and(|topic| name.topic.as_str() != topic) {
+            continue;
+        }
+        let isr = Brokers(partition.isr.clone());
+        let (epoch, hw, end) = (partition.leader_epoch, partition.hw, partition.log.end());
+        let leader = partition.leader;
+        let text = format!("{name} leader={leader} epoch={epoch} isr={isr} hw={hw} leo={end}");
+        lines.insert(name.clone(), text);
+    }
+    Ok(lines.into_values().collect())
+}
+
+/// A group as its coordinator has it, and how far it has come.
+fn group(lab: &Lab, line: &mut Line) -> Result<Vec<String>, Trouble> {
+    let word = line.word("a group")?;
+    let running = brokers(lab);
+    let mut kept = running.iter().filter_map(|running| running.groups().group(&word.text));
+    let Some(group) = kept.next() else { return Ok(vec!["no coordinator keeps it".into()]) };
+    let (state, generation) = (group.state.name(), group.generation);
+    let mut lines = vec![format!("{} state={state} generation={generation}", group.group_id)];
+    for member in group.in_order() {
+        let share: Partitions = member.assignment.iter().collect();
+        let leads = if group.is_leader(&member.member_id) { " leads" } else { "" };
+        lines.push(format!("{} partitions={share}{leads}", member.client_id));
+    }
+    let offset = |(partition, stored): (&_, &OffsetAndMetadata)| {
+        format!("{partition} committed={}", stored.offset)
+    };
+    lines.extend(group.offsets.iter().map(offset));
+    Ok(lines)
+}
+
+fn brokers(lab: &Lab) -> Vec<&Running> {
+    let cluster = lab.cluster();
+    let running = cluster.processes().filter(|(id, _, _)| cluster.power(*id) == Power::Running);
+    running.filter_map(|(_, _, process)| process.broker()?.running()).collect()
 }
 
 fn timers(lab: &Lab, line: &mut Line) -> Result<Vec<String>, Trouble> {
