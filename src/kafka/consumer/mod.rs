@@ -326,8 +326,8 @@ impl Consumer {
         match told.coordinator {
             Ok(broker) if self.view.is_ready(broker.process, out.now()) => {
                 self.coordinator = Some(broker.process);
-                let (group, process) = (self.settings.group_id.clone(), broker.process);
-                out.tell(ConsumerFact::CoordinatorFound { group, process });
+                let (group, coordinator) = (self.settings.group_id.clone(), broker.id);
+                out.tell(ConsumerFact::CoordinatorFound { group, coordinator });
                 if self.member.is_in_group() {
                     out.arm(ConsumerTimer::Session, self.settings.session_timeout);
                 }

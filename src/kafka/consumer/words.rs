@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::kafka::assignor::Assignor;
 use crate::kafka::client::{Partitions, Shown};
 use crate::kafka::id::{
-    ClientId, Generation, GroupId, MemberId, Offset, TopicName, TopicPartition,
+    BrokerId, ClientId, Generation, GroupId, MemberId, Offset, TopicName, TopicPartition,
 };
 use crate::sim::{ProcessId, Span};
 
@@ -208,7 +208,7 @@ impl ConsumerRequest {
 crate::facts! {
     /// What consumers tell.
     pub enum ConsumerFact {
-        "coordinator-found" => CoordinatorFound { group: GroupId, process: ProcessId },
+        "coordinator-found" => CoordinatorFound { group: GroupId, coordinator: BrokerId },
         "coordinator-lost" => CoordinatorLost { group: GroupId },
         "group-joined" =>
             GroupJoined { group: GroupId, member: MemberId, generation: Generation },
