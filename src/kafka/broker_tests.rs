@@ -415,6 +415,24 @@ fn a_broker_stops_in_order() {
 }
 
 #[test]
+fn a_follower_that_stands_still_leaves_the_isr_while_somebody_waits() {
+    let mut play = Play::new(&[1, 2, 3], |settings| {
+        settings.zookeeper_session_timeout = Span::secs(10);
+        settings.replica_lag_time_max = Span::secs(3);
+    });
+    (1..=3).for_each(|id| play.start(id));
+    play.create(1, "orders", &[&[1, 2, 3]]);
+    play.txns();
+    let (process, tp) = (play.brokers[&3], TopicPartition::new("orders", 0));
+    play.act(|i| i.freeze(process));
+    assert_eq!(play.produce(1, &tp, 1), Ok(Offset(0)));
+    assert_eq!(play.txns(), ["1 fenced set orders-0 leader 1 epoch 0 isr 1,2 by 1 v1"]);
+    play.act(|i| i.thaw(process));
+    play.run(3000);
+    assert_eq!(play.txns(), ["1 fenced set orders-0 leader 1 epoch 0 isr 1,2,3 by 1 v2"]);
+}
+
+#[test]
 fn a_broker_that_comes_back_too_early_finds_its_id_taken() {
     let mut play = three_brokers();
     let process = play.brokers[&3];

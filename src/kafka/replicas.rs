@@ -28,12 +28,13 @@ use super::message::{
     ListOffsetsRequest, ListOffsetsResponse, PartitionFetchResponse, PartitionProduceResponse,
     ProduceRequest, ProduceResponse,
 };
+use super::metadata_cache::MetadataCache;
 use super::partition::{Partition, PendingIsr, Role, Rules};
 use super::record::RecordBatch;
 use super::wire::{Caller, Purpose};
 use super::words::{BrokerFact, BrokerTimer, Brokers};
 use super::znodes::Config;
-use crate::sim::{SimTime, Span};
+use crate::sim::{ProcessId, SimTime, Span};
 
 /// How soon a leader asks the controller again.
 // Source: DefaultAlterPartitionManager (retry after 50 ms); BrokerToControllerRequestThread
@@ -119,7 +120,7 @@ pub struct Replicas {
     produces: BTreeMap<u64, WaitingProduce>,
     last_number: u64,
     wishes: BTreeMap<TopicPartition, AlterPartitionEntry>,
-    asked: Vec<TopicPartition>,
+    asked: BTreeMap<TopicPartition, AlterPartitionEntry>,
     notes: Vec<Note>,
 }
 
@@ -137,7 +138,7 @@ impl Replicas {
             produces: BTreeMap::new(),
             last_number: 0,
             wishes: BTreeMap::new(),
-            asked: Vec::new(),
+            asked: BTreeMap::new(),
             notes: Vec::new(),
         }
     }
@@ -794,6 +795,19 @@ impl Replicas {
         }
     }
 
+    fn forget_told(&mut self, id: BrokerId) {
+        let followed = self.partitions.iter().filter(|(_, p)| p.replicas.contains(&id));
+        let followed: Vec<TopicPartition> = followed.map(|(tp, _)| tp.clone()).collect();
+        for tp in followed {
+            let partition = self.partitions.get_mut(&tp).expect("it was just there");
+            if let Role::Leader(leading) = &mut partition.role
+                && let Some(follower) = leading.followers.get_mut(&id)
+            {
+                follower.told_hw = Offset::NONE;
+            }
+        }
+    }
+
     /// Answers what has waited long enough.
     pub fn purge(&mut self, turn: &mut Turn<'_, '_>) {
         let now = turn.out.now();
@@ -816,8 +830,12 @@ impl Replicas {
         }
     }
 
-    /// A process that waited is gone.
-    pub fn hung_up(&mut self, process: crate::sim::ProcessId) {
+    /// A process that waited is gone. If it was a follower, it has to be told of HWs anew.
+    pub fn hung_up(&mut self, process: ProcessId, cache: &MetadataCache) {
+        let follower = cache.brokers().iter().find(|broker| broker.process == process);
+        if let Some(follower) = follower.map(|broker| broker.id) {
+            self.forget_told(follower);
+        }
         self.fetches.retain(|_, waiting| waiting.caller.process != process);
         self.produces.retain(|_, waiting| match &waiting.waiter {
             Waiter::Client(caller) => caller.process != process,
@@ -847,9 +865,7 @@ impl Replicas {
     }
 
     fn forget_wish(&mut self, tp: &TopicPartition) {
-        if !self.asked.contains(tp) {
-            self.wishes.remove(tp);
-        }
+        self.wishes.remove(tp);
     }
 
     /// Sends to the controller what is wished for, if nothing is on its way.
@@ -860,7 +876,7 @@ impl Replicas {
         let Some(controller) = turn.cache.broker(turn.cache.controller()) else {
             return turn.out.arm(BrokerTimer::ControllerAgain, ASK_AGAIN);
         };
-        self.asked = self.wishes.keys().cloned().collect();
+        self.asked = self.wishes.clone();
         let request = AlterPartitionRequest {
             broker_id: self.me,
             broker_epoch: turn.broker_epoch,
@@ -884,8 +900,12 @@ impl Replicas {
         let asked = std::mem::take(&mut self.asked);
         let mut again = false;
         for (tp, outcome) in response.partitions {
+            let is_old = self.wishes.get(&tp) != asked.get(&tp);
+            if is_old && outcome.is_err() {
+                continue;
+            }
             let retry = self.altered_one(&tp, outcome, turn);
-            if !retry && asked.contains(&tp) {
+            if !retry && !is_old {
                 self.wishes.remove(&tp);
             }
             again |= retry;

@@ -343,7 +343,7 @@ impl Running {
         for purpose in self.wire.lost(peer) {
             self.call_lost(purpose, site, out);
         }
-        self.replicas.hung_up(peer);
+        self.replicas.hung_up(peer, &self.cache);
         self.held.retain(|(from, _)| *from != peer);
     }
 

@@ -8,7 +8,12 @@ use crate::kafka::control::{ControlledShutdownRequest, ControlledShutdownRespons
 use crate::kafka::wire::Purpose;
 use crate::kafka::words::{BrokerFact, BrokerTimer, Words};
 use crate::kafka::zookeeper::Heard;
-use crate::sim::Outbox;
+use crate::sim::{Outbox, Span};
+use crate::zk::client::State;
+
+/// How long a stopping broker waits for the controller's answer.
+// Source: KafkaServer.controlledShutdown (controller.socket.timeout.ms)
+const CONTROLLER_TIMEOUT: Span = Span::secs(30);
 
 /// How far a stop is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -59,7 +64,9 @@ impl Running {
             broker_id: site.settings.broker_id,
             broker_epoch: self.controller.broker_epoch(),
         };
+        self.wire.forget(Purpose::ControlledShutdown);
         self.wire.call(process, Purpose::ControlledShutdown, request, out);
+        out.arm(BrokerTimer::ControlledShutdown, CONTROLLER_TIMEOUT);
     }
 
     pub(super) fn shutdown_answered(
@@ -96,6 +103,9 @@ impl Running {
         }
         self.replicas.checkpoint();
         self.controller.shut_down(turn!(self, site, out));
+        if self.zk.client().state() == State::Connecting {
+            return self.exit(site, out);
+        }
         for heard in self.zk.close(out) {
             assert!(heard == Heard::Closed, "nothing else is awaited");
             self.exit(site, out);

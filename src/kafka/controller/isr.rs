@@ -141,7 +141,7 @@ impl Controller {
         turn: &mut Turn<'_, '_>,
     ) {
         if self.moved(replies, turn) {
-            return answer(caller, Some(Error::NotController), Vec::new(), turn);
+            return;
         }
         let mut done = Vec::new();
         for ((tp, state), reply) in wanted.into_iter().zip(replies) {

@@ -22,7 +22,8 @@ use std::sync::Arc;
 
 use super::broker::Turn;
 use super::control::{
-    AllocateProducerIdsRequest, AlterPartitionRequest, ControlledShutdownRequest,
+    AllocateProducerIdsRequest, AllocateProducerIdsResponse, AlterPartitionRequest,
+    AlterPartitionResponse, ControlledShutdownRequest, ControlledShutdownResponse,
 };
 use super::election::LeaderAndIsr;
 use super::id::{BrokerEpoch, BrokerId, ControllerEpoch, TopicName, TopicPartition};
@@ -141,6 +142,8 @@ struct Work {
     stack: Vec<Step>,
     /// Who takes the answers that ZooKeeper owes.
     asked: Option<Step>,
+    /// Who waits for it, if it was asked for.
+    asker: Option<(Caller, Ask)>,
     /// What brokers will be told.
     batch: Batch,
     /// What the last elections came to.
@@ -161,6 +164,34 @@ pub struct Controller {
     queue: VecDeque<ControllerEvent>,
     work: Work,
     registration: Registration,
+}
+
+impl Ask {
+    /// What whoever asks is told by a broker that is not controller, or is no more.
+    fn refusal(&self) -> Response {
+        let error = Error::NotController;
+        match self {
+            Ask::ControlledShutdown(_) => {
+                ControlledShutdownResponse { remaining_partitions: Err(error) }.into()
+            }
+            Ask::AlterPartition(_) => {
+                AlterPartitionResponse { error: Some(error), partitions: Vec::new() }.into()
+            }
+            Ask::AllocateProducerIds(_) => AllocateProducerIdsResponse { block: Err(error) }.into(),
+            Ask::ElectLeaders(_) => {
+                let replica_election_results = Vec::new();
+                admin::ElectLeadersResponse { error: Some(error), replica_election_results }.into()
+            }
+            Ask::AlterReassignments(_) => {
+                let (error, responses) = (Some(error), Vec::new());
+                admin::AlterPartitionReassignmentsResponse { error, responses }.into()
+            }
+            Ask::ListReassignments(_) => {
+                let (error, topics) = (Some(error), BTreeMap::new());
+                admin::ListPartitionReassignmentsResponse { error, topics }.into()
+            }
+        }
+    }
 }
 
 /// What a fenced write came to.
@@ -238,8 +269,7 @@ impl Controller {
     /// The session has expired: whatever was being done is void, and so is what waited.
     // Source: ControllerEventManager.clearAndPut(Expire)
     pub fn expire(&mut self, turn: &mut Turn<'_, '_>) {
-        self.queue.clear();
-        self.work = Work::default();
+        self.drop_everything(turn);
         self.put(ControllerEvent::Expire, turn);
     }
 
@@ -283,9 +313,21 @@ impl Controller {
 
     /// The broker stops: gives up everything.
     pub fn shut_down(&mut self, turn: &mut Turn<'_, '_>) {
-        self.queue.clear();
-        self.work = Work::default();
+        self.drop_everything(turn);
         self.expired(turn);
+    }
+
+    /// Whatever is being done or waits is void; who has asked for it is told so.
+    // Source: PreemptableControllerEvent.preempt
+    fn drop_everything(&mut self, turn: &mut Turn<'_, '_>) {
+        let work = std::mem::take(&mut self.work);
+        let waiting = std::mem::take(&mut self.queue).into_iter().filter_map(|event| match event {
+            ControllerEvent::Asked(caller, ask) => Some((caller, ask)),
+            _ => None,
+        });
+        for (caller, ask) in work.asker.into_iter().chain(waiting) {
+            turn.wire.answer(caller.process, caller.correlation_id, ask.refusal(), turn.out);
+        }
     }
 
     fn go(&mut self, turn: &mut Turn<'_, '_>) {
@@ -293,6 +335,7 @@ impl Controller {
             if let Some(step) = self.work.stack.pop() {
                 self.perform(step, Vec::new(), turn);
             } else if let Some(event) = self.queue.pop_front() {
+                self.work.asker = None;
                 self.begin(event, turn);
             } else {
                 return;
@@ -332,6 +375,7 @@ impl Controller {
     }
 
     fn asked(&mut self, caller: Caller, ask: Ask, turn: &mut Turn<'_, '_>) {
+        self.work.asker = Some((caller, ask.clone()));
         match ask {
             Ask::ControlledShutdown(request) => self.controlled_shutdown(caller, request, turn),
             Ask::AlterPartition(request) => self.alter_partition(caller, request, turn),
@@ -403,7 +447,10 @@ impl Controller {
         let moved = replies.iter().any(|reply| matches!(Self::judge(reply), Fenced::Moved));
         if moved {
             turn.out.tell(BrokerFact::ControllerFenced { broker: self.me, epoch: self.epoch });
-            self.work = Work::default();
+            let work = std::mem::take(&mut self.work);
+            if let Some((caller, ask)) = work.asker {
+                turn.wire.answer(caller.process, caller.correlation_id, ask.refusal(), turn.out);
+            }
             self.next(candidacy::Step::MaybeResign);
         }
         moved
