@@ -28,6 +28,12 @@ impl Recording {
         Recording { setup, commands: Vec::new(), until: Moment::default() }
     }
 
+    /// What a first visitor sees: the default cluster, a topic, a producer and a group.
+    pub fn first_visit() -> Recording {
+        let text = include_str!("../lessons/first_visit/recording.txt");
+        Recording::parse(text).expect("a test reads it")
+    }
+
     /// Reads the text of a recording.
     pub fn parse(text: &str) -> Result<Recording, Trouble> {
         let mut recording = Recording::new(Setup::default());
@@ -73,6 +79,11 @@ impl fmt::Display for Recording {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_visit_is_read() {
+        assert_eq!(Recording::first_visit().setup.zookeeper, 3);
+    }
 
     #[test]
     fn a_recording_round_trips() {

@@ -208,7 +208,7 @@ impl Chronicle {
             }
             "process-frozen" => self.power(cluster, named("process"), at, Some(Stage::Frozen)),
             "process-thawed" => self.power(cluster, named("process"), at, None),
-            "zk-looking" => self.server(record, Stage::Looking),
+            "looking" => self.server(record, Stage::Looking),
             "zk-following" | "zk-observing" => {
                 self.server(record, Stage::Following(field("epoch")))
             }
@@ -221,8 +221,8 @@ impl Chronicle {
             "leader-elected" | "replica-removed" => {
                 self.led(cluster, at, field("partition"), field("leader"));
             }
-            "assigned" => self.member(record, Stage::Owning(field("now"))),
-            "revoked" | "lost" => self.member(record, Stage::Joining),
+            "partitions-assigned" => self.member(record, Stage::Owning(field("now"))),
+            "partitions-revoked" | "partitions-lost" => self.member(record, Stage::Joining),
             _ => {}
         }
     }
@@ -313,12 +313,12 @@ pub fn is_server(cluster: &Cluster, id: ProcessId) -> bool {
 
 /// Whether a process is a broker.
 pub fn is_broker(cluster: &Cluster, id: ProcessId) -> bool {
-    cluster.name(id).starts_with("broker")
+    cluster.process(id).kind() == Kind::Broker
 }
 
 /// Whether a process is a consumer.
 pub fn is_member(cluster: &Cluster, id: ProcessId) -> bool {
-    !is_server(cluster, id) && !is_broker(cluster, id) && cluster.name(id).starts_with('c')
+    cluster.process(id).kind() == Kind::Consumer
 }
 
 /// The id in a broker's name: `1` of `broker1`.
@@ -328,7 +328,7 @@ fn broker_id(name: &str) -> &str {
 
 /// Whether the fields of this fact are needed.
 fn interesting(key: &str) -> bool {
-    const PREFIXES: [&str; 6] = ["process-", "zk-", "session-", "controller-", "leader-", "repl"];
-    PREFIXES.iter().any(|prefix| key.starts_with(prefix))
-        || matches!(key, "assigned" | "revoked" | "lost")
+    const PREFIXES: [&str; 7] =
+        ["process-", "zk-", "session-", "controller-", "leader-", "replica-", "partitions-"];
+    key == "looking" || PREFIXES.iter().any(|prefix| key.starts_with(prefix))
 }

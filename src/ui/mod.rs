@@ -22,7 +22,6 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use wasm_bindgen::JsCast;
 
-use crate::cluster::Setup;
 use crate::lab::{Lab, Recording};
 use crate::picture::target::Target;
 use keys::Act;
@@ -98,7 +97,7 @@ fn Page(
 
 /// A lab with what the link held, at the moment it was made; without one, at the beginning.
 fn begin(opened: Option<Result<Recording, String>>) -> Mirror {
-    let fresh = || Lab::new(Recording::new(Setup::default()));
+    let fresh = || Lab::new(Recording::first_visit());
     match opened {
         None => Mirror::new(fresh()),
         Some(Ok(recording)) => {
