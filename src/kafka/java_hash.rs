@@ -6,6 +6,8 @@
 
 use std::cmp::Ordering;
 
+use super::id::TopicPartition;
+
 /// The hash of a text as the JVM has it: h = 31 h + unit, in 32 bits.
 // Source: java.lang.String.hashCode
 pub fn hash(text: &str) -> i32 {
@@ -28,6 +30,21 @@ pub fn absolute(number: i32) -> i32 {
 // Source: GroupMetadataManager.partitionFor
 pub fn coordinator_partition(group: &str, partitions: i32) -> i32 {
     absolute(hash(group)) % partitions
+}
+
+/// The hash of a partition as the JVM has it.
+// Source: org.apache.kafka.common.TopicPartition.hashCode
+pub fn of_partition(partition: &TopicPartition) -> i32 {
+    let number = 31i32.wrapping_add(partition.partition);
+    number.wrapping_mul(31).wrapping_add(hash(partition.topic.as_str()))
+}
+
+/// The place of a hash in a hash map of that many buckets: sorting by it gives the order in which
+/// such a map is walked.
+// Source: java.util.HashMap.hash; scala.collection.mutable.HashMap.improveHash (2.13)
+pub fn place(hash: i32, buckets: u32) -> u32 {
+    let hash = hash.cast_unsigned();
+    (hash ^ (hash >> 16)) & (buckets - 1)
 }
 
 /// Which of a few texts comes first in a Scala hash map, which breaks ties for Kafka.

@@ -164,7 +164,9 @@ impl Consumer {
             Assignor::Sticky => (last.to_vec(), *last_generation),
             _ => (self.partitions.keys().cloned().collect(), self.member.generation),
         };
-        Subscription { topics: self.settings.topics.clone(), owned_partitions, generation_id }
+        let mut topics = self.settings.topics.clone();
+        topics.sort();
+        Subscription { topics, owned_partitions, generation_id }
     }
 
     /// Commits and gives up what is to be given up; `false` while the commit is under way.

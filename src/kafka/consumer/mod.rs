@@ -98,6 +98,8 @@ pub struct Consumer {
     metadata_failures: u32,
     /// After a failure nothing is tried again before.
     resting_until: SimTime,
+    /// Before then it does not ask for metadata again.
+    metadata_due: SimTime,
     request_timer: Option<SimTime>,
 }
 
@@ -115,6 +117,7 @@ impl Consumer {
             metadata_wanted: true,
             metadata_failures: 0,
             resting_until: SimTime::ZERO,
+            metadata_due: SimTime::ZERO,
             request_timer: None,
             settings: Arc::new(settings),
         }
@@ -274,6 +277,9 @@ impl Consumer {
         if !self.metadata_wanted || self.calls.any(|purpose| *purpose == Purpose::Metadata) {
             return;
         }
+        if out.now() < self.metadata_due {
+            return out.arm(ConsumerTimer::Retry, self.metadata_due.since(out.now()));
+        }
         let Some(broker) = self.view.any_broker(out) else { return self.rest(out) };
         let request = MetadataRequest {
             topics: Some(self.topics_of_interest()),
@@ -299,7 +305,7 @@ impl Consumer {
         if self.metadata_wanted {
             let pause = self.settings.retry_backoff * (1 << self.metadata_failures.min(3));
             self.metadata_failures += 1;
-            self.rest_for(pause, out);
+            self.metadata_due = out.now() + pause;
         } else {
             self.metadata_failures = 0;
         }

@@ -14,6 +14,7 @@ use crate::kafka::group_record::{
     GroupMetadataValue, OffsetAndMetadata, OffsetsKey, OffsetsValue, StoredMember,
 };
 use crate::kafka::id::{GroupId, TopicPartition};
+use crate::kafka::java_hash;
 use crate::kafka::message::{
     CommittedOffset, DeleteGroupsRequest, DeleteGroupsResponse, DescribeGroupsRequest,
     DescribeGroupsResponse, DescribedGroup, DescribedGroupMember, ListGroupsRequest,
@@ -279,10 +280,14 @@ impl Turn<'_, '_> {
         answers
     }
 
+    /// Takes offsets back, in the order in which a hash map holds them.
+    // Source: GroupMetadata.removeOffsets over scala.collection.mutable.HashMap
     fn forget_offsets(&mut self, partitions: &[TopicPartition]) {
         let group = self.group.group_id.clone();
         let mut tombstones = Vec::new();
-        for partition in partitions {
+        let mut partitions = partitions.to_vec();
+        partitions.sort_by_key(|p| java_hash::place(java_hash::of_partition(p), 16));
+        for partition in &partitions {
             if self.group.offsets.remove_mut(partition) {
                 tombstones.push(record(offset_key(&group, partition), None, self.desk));
             }

@@ -307,12 +307,9 @@ impl Process for Tool {
     }
 }
 
-/// The place of a text in a Java hash map of that many buckets, so that sorting by it gives the
-/// order in which such a map is walked.
-// Source: java.util.HashMap.hash
+/// The place of a text in a Java hash map of that many buckets.
 pub fn hash_map_place(text: &str, buckets: u32) -> u32 {
-    let hash = java_hash::hash(text).cast_unsigned();
-    (hash ^ (hash >> 16)) & (buckets - 1)
+    java_hash::place(java_hash::hash(text), buckets)
 }
 
 #[cfg(test)]
