@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::client::{Client, Config, Notice};
+use super::client::{Birth, Client, Config, Notice};
 use super::path::Path;
 use super::reply::{Answer, Error};
 use super::request::{Create, Op, mode};
@@ -43,9 +43,6 @@ impl Shell {
     fn begin(&mut self, out: &mut Outbox<'_, Words>) {
         let mut client = Client::new(self.config.clone());
         client.open(out);
-        for op in self.first.iter() {
-            client.request(op.clone(), op.clone(), out).expect("a new client takes requests");
-        }
         self.client = Some(client);
     }
 
@@ -66,6 +63,9 @@ impl Shell {
             // opened at once, as every program that lives on does.
             Notice::Expired => self.begin(out),
             Notice::Closed => out.exit(0),
+            Notice::Connected { birth: Birth::New, .. } => {
+                self.first.clone().iter().for_each(|op| self.ask(op.clone(), out));
+            }
             Notice::Connected { .. } | Notice::Disconnected | Notice::WatchRemoved { .. } => {}
         }
     }
