@@ -1,6 +1,6 @@
-//! Plays what was recorded of the client library: which watchers it calls, and what it says of the
-//! connection. *Invariant: events of one client come in the recorded order; clients are not compared
-//! with each other.*
+//! Plays what was recorded of the client library: whom it calls, and what it says of itself.
+//! *Invariant: events of one client come in the recorded order; clients are not compared with each
+//! other.*
 
 use std::collections::BTreeMap;
 
