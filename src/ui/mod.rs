@@ -19,8 +19,8 @@ use std::time::Duration;
 
 use leptos::mount::mount_to;
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 use wasm_bindgen::JsCast;
+use wasm_bindgen_futures::spawn_local;
 
 use crate::lab::{Lab, Recording};
 use crate::picture::target::Target;
