@@ -10,10 +10,8 @@ use super::ensemble::{self, Run};
 use super::stage::{
     Broker, Cell, Crown, Group, Life, Member, Producer, Replica, Slot, Stand, life_key,
 };
-use crate::cluster::AnyProcess;
 use crate::kafka::broker::{self, Phase};
-use crate::kafka::consumer::Consumer;
-use crate::kafka::consumer::reading::Position;
+use crate::kafka::consumer::{Consumer, Position};
 use crate::kafka::id::{BrokerId, Offset, TopicPartition};
 use crate::kafka::message::Acks;
 use crate::kafka::metadata_cache::is_internal;
@@ -26,9 +24,7 @@ use crate::text::Phrase;
 const SHOWN: i64 = 13;
 
 /// Every broker process.
-fn processes<'a>(
-    run: Run<'a>,
-) -> impl Iterator<Item = (ProcessId, &'a str, &'a broker::Broker)> {
+fn processes<'a>(run: Run<'a>) -> impl Iterator<Item = (ProcessId, &'a str, &'a broker::Broker)> {
     run.cluster.processes().filter_map(|(id, name, process)| Some((id, name, process.broker()?)))
 }
 
@@ -283,10 +279,4 @@ fn behind(known: &Known<'_>, consumer: &Consumer, tp: &TopicPartition) -> i64 {
         Position::At { offset, .. } => (high_watermark - offset.0).max(0),
         Position::Unknown | Position::ToBeReset => 0,
     }
-}
-
-/// The session of a broker and the server to which it is connected, as it believes.
-pub fn session_of(process: &AnyProcess) -> Option<(crate::zk::stat::SessionId, Option<String>)> {
-    let client = process.broker()?.running()?.zookeeper().client();
-    Some((client.session(), client.server().map(|server| server.to_string())))
 }

@@ -8,7 +8,7 @@ use super::stage::{Ensemble, Life, Role, Server, Thread};
 use super::tree::Watch;
 use crate::cluster::{AnyProcess, Cluster, Record, Trace};
 use crate::lab::Lab;
-use crate::sim::{Power, ProcessId, SimTime, Telling, What};
+use crate::sim::{Power, ProcessId, SimTime, Telling};
 use crate::text::Phrase;
 use crate::zk::database::Database;
 use crate::zk::ensemble::ServerId;
@@ -52,8 +52,8 @@ impl<'a> Run<'a> {
 
     /// Whether a person did the last thing that befell a process.
     pub fn is_marked(&self, id: ProcessId) -> bool {
-        let is_command = |record: Record<'_>| record.what == What::Command;
-        self.last(id).is_some_and(is_command) && self.life(id) != Life::Running
+        let is_yours = |record: Record<'_>| super::story::is_yours(&record);
+        self.last(id).is_some_and(is_yours) && self.life(id) != Life::Running
     }
 
     fn ended_by(&self, id: ProcessId, key: &str) -> bool {

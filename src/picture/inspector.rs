@@ -3,10 +3,11 @@
 //! *Invariant:* a verb carries the script line that it issues, so the button and the console
 //! cannot differ.
 
+use super::brokers;
 use super::drawing::icon::Icon;
 use super::drawing::{seconds, server};
 use super::ensemble::{self, Run};
-use super::stage::{self, Life, Role, Session, Thread};
+use super::stage::{self, Cell, Life, Role, Session, Stand, Thread};
 use super::story::{self, About};
 use super::target::Target;
 use super::znode_value;
@@ -99,7 +100,8 @@ pub fn inspector(run: Run<'_>, end: usize, target: &Target) -> Option<InspectorP
         Target::Session(owner) => session(run, owner)?,
         Target::Znode(path) => znode(run, path)?,
         Target::Event(id) => event(run, *id)?,
-        Target::Partition(_) | Target::Group(_) => return None,
+        Target::Partition(name) => partition(run, name)?,
+        Target::Group(name) => group(run, name)?,
     };
     let about = about(run, target);
     let index = match target {
@@ -196,6 +198,15 @@ fn process(run: Run<'_>, name: &str) -> Option<InspectorPicture> {
     } else if let Some(number) = name.strip_prefix("broker") {
         picture.sign = Sign::Letter(number.to_string());
         picture.facts.extend(its_session(run, name));
+        picture.facts.extend(its_offices(run, name));
+    } else if let Some(shown) =
+        brokers::producers(run).into_iter().find(|producer| producer.name == name)
+    {
+        picture.facts.push(fact("page.fact.acks", Phrase::raw(&shown.acks)));
+        picture.facts.push(fact("page.fact.sent", shown.note));
+        picture.verbs.push(send(name));
+    } else {
+        picture.facts.extend(its_group(run, name));
     }
     Some(picture)
 }
@@ -306,6 +317,117 @@ fn znode(run: Run<'_>, path: &str) -> Option<InspectorPicture> {
         ("page.fact.value", value),
     ];
     picture.facts.extend(counted.map(|(name, value)| fact(name, Phrase::raw(value))));
+    Some(picture)
+}
+
+/// What a broker is to the cluster: controller, coordinator, leader.
+fn its_offices(run: Run<'_>, name: &str) -> Vec<Fact> {
+    let brokers = brokers::brokers(run);
+    let Some(broker) = brokers.iter().find(|broker| broker.name == name) else {
+        return Vec::new();
+    };
+    let mut facts = Vec::new();
+    if let Some(crown) = broker.crown {
+        let epoch = Phrase::key("page.epoch").with("n", crown.epoch);
+        facts.push(fact("page.kind.controller", epoch));
+    }
+    for group in &broker.coordinates {
+        facts.push(grouped("page.fact.coordinates", group));
+    }
+    for replica in &broker.replicas {
+        let name = match replica.stand {
+            Stand::Leading { .. } => "page.fact.leads",
+            Stand::Following => "page.fact.follows",
+            Stand::Out => "page.fact.out",
+        };
+        let target = Some(Target::Partition(replica.partition.clone()));
+        let value = Phrase::raw(&replica.partition);
+        facts.push(Fact { name: Phrase::key(name), value, quoted: false, target });
+    }
+    facts
+}
+
+fn grouped(name: &'static str, group: &str) -> Fact {
+    let target = Some(Target::Group(group.to_string()));
+    Fact { name: Phrase::key(name), value: Phrase::raw(group), quoted: false, target }
+}
+
+/// What a consumer has.
+fn its_group(run: Run<'_>, name: &str) -> Vec<Fact> {
+    let groups = brokers::groups(run);
+    let mut facts = Vec::new();
+    for group in &groups {
+        let Some(member) = group.members.iter().find(|member| member.name == name) else {
+            continue;
+        };
+        facts.push(grouped("page.kind.group", &group.name));
+        let owned = member.cells.iter().zip(&group.partitions);
+        for (_, partition) in owned.filter(|(cell, _)| **cell != Cell::Empty) {
+            let partition = format!("{}-{partition}", group.topic);
+            let target = Some(Target::Partition(partition.clone()));
+            let value = Phrase::raw(partition);
+            let name = Phrase::key("page.fact.reads");
+            facts.push(Fact { name, value, quoted: false, target });
+        }
+    }
+    facts
+}
+
+/// A producer can be told to send.
+fn send(name: &str) -> Verb {
+    Verb {
+        icon: Icon::Next,
+        name: Phrase::key("page.verb.send").with("name", name),
+        key: 'S',
+        command: format!("send {name} topic=orders key=a"),
+    }
+}
+
+fn partition(run: Run<'_>, name: &str) -> Option<InspectorPicture> {
+    let brokers = brokers::brokers(run);
+    let mut picture = empty(Target::Partition(name.to_string()), Phrase::raw(name));
+    for broker in &brokers {
+        let Some(replica) = broker.replicas.iter().find(|replica| replica.partition == name) else {
+            continue;
+        };
+        let stand = match replica.stand {
+            Stand::Leading { epoch } => {
+                picture.state = Phrase::key("page.partition.led")
+                    .with_phrase("leader", story::called(&broker.name))
+                    .with("epoch", epoch);
+                "page.stand.leading"
+            }
+            Stand::Following => "page.stand.following",
+            Stand::Out => "page.stand.out",
+        };
+        let value = Phrase::key("page.partition.copy")
+            .with_phrase("stand", Phrase::key(stand))
+            .with("end", replica.end)
+            .with("hw", replica.high_watermark);
+        let target = Some(Target::Process(broker.name.clone()));
+        let name = story::called(&broker.name);
+        picture.facts.push(Fact { name, value, quoted: false, target });
+    }
+    (!picture.facts.is_empty()).then_some(picture)
+}
+
+fn group(run: Run<'_>, name: &str) -> Option<InspectorPicture> {
+    let groups = brokers::groups(run);
+    let group = groups.iter().find(|group| group.name == name)?;
+    let mut picture = empty(Target::Group(name.to_string()), Phrase::raw(name));
+    picture.state = Phrase::raw(&group.state);
+    let generation = Phrase::raw(group.generation);
+    picture.facts.push(fact("page.fact.generation", generation));
+    let members = group.members.iter();
+    picture.facts.extend(members.map(|member| pointing("page.fact.member", &member.name)));
+    let next = (1..).map(|n| format!("c{n}")).find(|name| run.cluster.find(name).is_none());
+    let next = next.expect("names do not end");
+    picture.verbs.push(Verb {
+        icon: Icon::Add,
+        name: Phrase::key("page.verb.add-consumer").with("name", &next),
+        key: 'A',
+        command: format!("add consumer {next} group={name} topics={}", group.topic),
+    });
     Some(picture)
 }
 

@@ -4,6 +4,7 @@
 //! shows has changed. Nothing here knows a browser or a language in use.
 //! *Invariant:* the same state and the same view give the same picture.
 
+pub mod brokers;
 pub mod chronicle;
 pub mod drawing;
 pub mod ensemble;

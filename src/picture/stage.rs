@@ -4,9 +4,9 @@
 //! frame (messages in flight) is not here: the page paints it from the queue.
 //! *Invariant:* things stand in the order of the setup, so that nothing changes places by itself.
 
+use super::brokers;
 use super::ensemble::{self, Run};
 use super::story;
-use crate::sim::ProcessId;
 use crate::text::Phrase;
 
 /// Everything that stands on the stage.
@@ -264,9 +264,9 @@ pub fn stage(run: Run<'_>) -> StagePicture {
         ensemble: ensemble::ensemble(run),
         servers: ensemble::servers(run),
         sessions: sessions(run),
-        brokers: brokers(run),
-        producers: Vec::new(),
-        groups: Vec::new(),
+        brokers: brokers::brokers(run),
+        producers: brokers::producers(run),
+        groups: brokers::groups(run),
     }
 }
 
@@ -292,31 +292,6 @@ fn sessions(run: Run<'_>) -> Vec<Session> {
 fn last_server(run: Run<'_>) -> Option<String> {
     let (id, _) = ensemble::leader(run.cluster)?;
     Some(run.cluster.name(id).to_string())
-}
-
-fn brokers(run: Run<'_>) -> Vec<Broker> {
-    let processes = run.cluster.processes();
-    let brokers = processes.filter_map(|(id, name, _)| {
-        let number: i32 = name.strip_prefix("broker")?.parse().ok()?;
-        Some(broker(run, id, name, number))
-    });
-    brokers.collect()
-}
-
-fn broker(run: Run<'_>, id: ProcessId, name: &str, number: i32) -> Broker {
-    let life = run.life(id);
-    Broker {
-        name: name.to_string(),
-        id: number,
-        life,
-        state: Phrase::key(life_key(life)),
-        leads: 0,
-        crown: None,
-        coordinates: Vec::new(),
-        replicas: Vec::new(),
-        internal: 0,
-        marked: run.is_marked(id),
-    }
 }
 
 /// The key of a life's name.

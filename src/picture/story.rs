@@ -74,7 +74,12 @@ fn is_step(trace: &Trace, index: usize) -> bool {
 /// How much a record's most important fact weighs; a person's act always weighs enough.
 pub fn weight(record: &Record<'_>) -> u8 {
     let heaviest = record.facts().map(|fact| importance(fact.key())).max().unwrap_or(0);
-    if record.what == What::Command { heaviest.max(STEP) } else { heaviest }
+    if is_yours(record) { heaviest.max(STEP) } else { heaviest }
+}
+
+/// Whether a person did it: every command but the one that sets the run up.
+pub fn is_yours(record: &Record<'_>) -> bool {
+    record.what == What::Command && record.name != "setup"
 }
 
 /// The last step before `end` that is about a thing.
@@ -131,7 +136,7 @@ pub fn sentence(run: Run<'_>, record: &Record<'_>) -> Option<SentencePicture> {
     if let Some(id) = record.process {
         fields.push(field(run, ("who", run.cluster.name(id).to_string())));
     }
-    let by_you = record.what == What::Command;
+    let by_you = is_yours(record);
     Some(SentencePicture { key: fact.key(), fields, event: Some(record.id.0), by_you })
 }
 

@@ -128,7 +128,6 @@ impl Row {
             Change::Deleted => Phrase::key("page.znode.deleted"),
         };
         Phrase::key("page.label.znode")
-            .with("name", self.name())
             .with_phrase("kind", Phrase::key(kind))
             .with("children", self.children)
             .with("watches", self.watches.len())

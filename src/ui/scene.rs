@@ -70,11 +70,11 @@ impl Scene {
 
     /// Does what the selected thing's verb of this key says, if it has one.
     pub fn act(self, key: char) {
-        let command = self.inspector.with_untracked(|picture| {
-            let verbs = &picture.as_ref()?.verbs;
-            verbs.iter().find(|verb| verb.key == key).map(|verb| verb.command.clone())
-        });
-        if let Some(command) = command {
+        let of = |picture: &InspectorPicture| {
+            picture.verbs.iter().find(|verb| verb.key == key).map(|verb| verb.command.clone())
+        };
+        let selected = self.inspector.with_untracked(|picture| picture.as_ref().and_then(of));
+        if let Some(command) = selected.or_else(|| self.first_group().as_ref().and_then(of)) {
             self.send(&command);
         }
     }
@@ -106,6 +106,14 @@ impl Scene {
         if let Some(event) = found {
             self.view.select(Target::Event(event));
         }
+    }
+
+    /// The first group: whoever adds without saying where adds there.
+    fn first_group(self) -> Option<InspectorPicture> {
+        let name = self.stage.with_untracked(|stage| Some(stage.groups.first()?.name.clone()))?;
+        let group = Target::Group(name);
+        let end = self.mirror.with(|lab| lab.position());
+        self.mirror.with(|lab| inspector::inspector(Run::of(lab), end, &group))
     }
 
     /// Opens a closed path of the tree, or closes it.

@@ -26,9 +26,14 @@ pub struct Part {
     pub target: Target,
     /// What it is and how it stands, for who does not see it.
     pub label: Phrase,
+    /// Where it can be hit: the upper left corner of a box, and its size.
+    pub hit: Hit,
     /// How it is drawn.
     pub drawing: Drawing,
 }
+
+/// A box by its upper left corner and its size.
+pub type Hit = ((i32, i32), (i32, i32));
 
 /// Whether the thing is the selected one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

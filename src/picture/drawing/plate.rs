@@ -347,7 +347,9 @@ fn server_part(server: &Server, at: (i32, i32), selected: Option<&Target>, plate
     } else {
         server::server(at, server, light, plate)
     };
-    Part { key: target.to_string(), target, label, drawing }
+    let ((x, y), half) = (at, if plate.phone { 20 } else { 32 });
+    let hit = ((x - half, y - half - 4), (if plate.phone { 70 } else { 132 }, 2 * half + 4));
+    Part { key: target.to_string(), target, label, hit, drawing }
 }
 
 /// A server of the tall plate: a small square and its name.
@@ -384,7 +386,9 @@ fn session_part(session: &Session, card: &Card, selected: Option<&Target>, plate
     } else {
         session::session(at, card.at.1, session, light, plate)
     };
-    Part { key: target.to_string(), target, label, drawing }
+    let r = plate.ring + 8;
+    let hit = ((at.0 - r, at.1 - r), (2 * r, 2 * r));
+    Part { key: target.to_string(), target, label, hit, drawing }
 }
 
 fn broker_part(broker: &Broker, card: &Card, selected: Option<&Target>, plate: &Plate) -> Part {
@@ -400,7 +404,7 @@ fn broker_part(broker: &Broker, card: &Card, selected: Option<&Target>, plate: &
         .with("leads", broker.leads)
         .with_phrase("crown", crowned);
     let drawing = broker::card(card, broker, light, plate);
-    Part { key: target.to_string(), target, label, drawing }
+    Part { key: target.to_string(), target, label, hit: (card.at, card.size), drawing }
 }
 
 fn strip_parts(broker: &Broker, card: &Card, plate: &Plate) -> Vec<Part> {
@@ -418,6 +422,7 @@ fn strip_parts(broker: &Broker, card: &Card, plate: &Plate) -> Vec<Part> {
                 key: format!("{}@{}", replica.partition, broker.name),
                 target: Target::Partition(replica.partition.clone()),
                 label: strip_label(broker, replica),
+                hit: seat.hit(),
                 drawing,
             }
         })
@@ -449,7 +454,7 @@ fn client_parts(picture: &StagePicture, selected: Option<&Target>, plate: &Plate
             .with("acks", &producer.acks)
             .with_phrase("flight", client::in_flight(producer));
         let drawing = client::producer(frame, producer, light, plate);
-        Part { key: target.to_string(), target, label, drawing }
+        Part { key: target.to_string(), target, label, hit: (frame.at, frame.size), drawing }
     });
     let groups = picture.groups.iter().zip(&right).map(|(group, frame)| {
         let target = Target::Group(group.name.clone());
@@ -460,7 +465,7 @@ fn client_parts(picture: &StagePicture, selected: Option<&Target>, plate: &Plate
             .with("n", group.generation)
             .with("members", group.members.len());
         let drawing = client::group(frame, group, light, plate);
-        Part { key: target.to_string(), target, label, drawing }
+        Part { key: target.to_string(), target, label, hit: (frame.at, frame.size), drawing }
     });
     producers.chain(groups).collect()
 }

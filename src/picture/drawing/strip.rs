@@ -6,6 +6,8 @@ use crate::picture::shape::Drawing;
 use crate::picture::stage::{Replica, Stand};
 use crate::text::Phrase;
 
+use super::Hit;
+
 /// From one record to the next.
 pub const PITCH: i32 = 9;
 /// The height of a strip.
@@ -27,6 +29,12 @@ pub struct Seat {
 }
 
 impl Seat {
+    /// Where the strip can be hit.
+    pub fn hit(&self) -> Hit {
+        let (x, y) = self.at;
+        ((x - 4, y - 6), (self.end() - x + 8, HEIGHT + 12))
+    }
+
     fn rail(&self) -> i32 {
         self.at.0 + self.label
     }

@@ -11,13 +11,14 @@ use crate::picture::sentence::{Chip, Field, SentencePicture};
 use crate::picture::target::Target;
 use crate::text::{Catalog, Phrase, Piece};
 use crate::ui::icon::IconOf;
+use crate::ui::playback::use_playback;
 use crate::ui::scene::use_scene;
 use crate::ui::view::{Over, View, use_view};
 
 /// The sentence bar.
 #[component]
 pub fn Sentence() -> impl IntoView {
-    let (view, scene) = (use_view(), use_scene());
+    let (view, scene, playback) = (use_view(), use_scene(), use_playback());
     let words = move || {
         let catalog = view.catalog();
         scene.sentence.with(|sentence| sentence.as_ref().map(|said| spoken(view, &catalog, said)))
@@ -41,7 +42,7 @@ pub fn Sentence() -> impl IntoView {
             <button class="btn why-button" aria-keyshortcuts="[" on:click=move |_| scene.ask_why()>
                 <IconOf icon=Icon::Why/>{move || view.key("page.why")}<kbd class="kbd">"["</kbd>
             </button>
-            <button class="btn ink">{move || view.key("page.next")}<IconOf icon=Icon::Next/></button>
+            <button class="btn ink" aria-keyshortcuts="E" on:click=move |_| playback.run_to_next()>{move || view.key("page.next")}<IconOf icon=Icon::Next/></button>
         </section>
     }
 }

@@ -10,8 +10,8 @@ use leptos::{html, svg};
 use web_sys::Element;
 
 use super::PanelHead;
-use crate::picture::drawing::Part;
 use crate::picture::drawing::plate::{self, Plate};
+use crate::picture::drawing::{Hit, Part};
 use crate::picture::shape::{Drawing, Shape};
 use crate::picture::target::Target;
 use crate::text::Language;
@@ -138,12 +138,16 @@ fn PartOf(
     };
     let again = Again::of(target.clone());
     let (process, session, kind) = marks(&target);
+    let at = move |side: fn(Hit) -> i32| move || part.with(|part| side(part.hit)).to_string();
     view! {
-        <g class=format!("part {kind}") role="button" tabindex="0" aria-label=label aria-pressed=is_selected
-            data-process=process data-session=session
-            on:focus=move |_| view.select(target.clone())
-            on:click=move |_| again.click(view)>
+        <g class=format!("part {kind}")>
             <g node_ref=group aria-hidden="true"></g>
+            <rect class="hit" role="button" tabindex="0" aria-label=label aria-pressed=is_selected
+                x=at(|hit| hit.0.0) y=at(|hit| hit.0.1)
+                width=at(|hit| hit.1.0) height=at(|hit| hit.1.1)
+                data-process=process data-session=session
+                on:focus=move |_| view.select(target.clone())
+                on:click=move |_| again.click(view)></rect>
         </g>
     }
 }

@@ -70,7 +70,7 @@ pub fn Tree() -> impl IntoView {
             {note}
             <div class="rows" role="tree" tabindex="0" node_ref=seen on:scroll=scrolled
                 aria-label=move || view.key("page.panel.tree")
-                attr:aria-activedescendant=active
+                aria-activedescendant=active
                 on:keydown=move |event| walk(view, scene, lines, &event)>
                 <div class="all" style:height=height role="presentation">
                     {(0..SLOTS).map(|number| view! { <Place number=number first=first lines=lines/> }).collect_view()}
@@ -202,9 +202,8 @@ fn row_view(view: View, slot: usize, row: Arc<Row>) -> impl IntoView {
     let twist = (row.children > 0).then(|| view! { <IconOf icon=icon/> });
     view! {
         <div class=class class:lit=lit id=format!("znode-{slot}") role="treeitem" data-path=row.path.clone()
-            aria-label=move || view.say(&label)
-            attr:aria-level=(row.depth + 1).to_string() attr:aria-setsize=row.place.1.to_string()
-            attr:aria-posinset=row.place.0.to_string() attr:aria-expanded=expanded
+            aria-setsize=row.place.1.to_string()
+            aria-posinset=row.place.0.to_string() aria-expanded=expanded
             aria-selected=move || is_selected().to_string() style:padding-left=indent(row.depth)
             on:click=move |_| view.select(target.clone())>
             <span class="gut">{gutter}</span>
@@ -213,8 +212,10 @@ fn row_view(view: View, slot: usize, row: Arc<Row>) -> impl IntoView {
             <span class="nm"><bdi>{row.name().to_string()}</bdi></span>
             {value_view(view, &row)}
             {end_view(view, &row)}
+            <span class="spoken">{move || view.say(&label)}</span>
         </div>
     }
+    .attr("aria-level", (row.depth + 1).to_string())
 }
 
 fn kind_icon(kind: Kind) -> Icon {
@@ -255,7 +256,7 @@ fn end_view(view: View, row: &Row) -> AnyView {
         view! {
             <svg class="draw mini" width="14" height="14" viewBox="0 0 14 14" aria-hidden="true">
                 <circle cx="7" cy="7" r="5" class="ringtrack"></circle>
-                <circle cx="7" cy="7" r="5" class="ring" class:sel=owner.silent transform="rotate(-90 7 7)" attr:stroke-dasharray=dashes></circle>
+                <circle cx="7" cy="7" r="5" class="ring" class:sel=owner.silent transform="rotate(-90 7 7)" stroke-dasharray=dashes></circle>
             </svg>
             <span class="left" class:rubc=owner.silent>{move || view.say(&left)}</span>
         }
