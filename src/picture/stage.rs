@@ -303,3 +303,45 @@ pub fn life_key(life: Life) -> &'static str {
         Life::Killed => "page.life.killed",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::{Lab, Recording};
+    use crate::sim::{SimTime, Span};
+
+    fn played(seconds: u64) -> Lab {
+        let mut lab = Lab::new(Recording::first_visit());
+        lab.advance_to(SimTime::ZERO + Span::secs(seconds));
+        lab
+    }
+
+    #[test]
+    fn the_opening_ends_with_everything_at_work() {
+        let lab = played(25);
+        let stage = stage(Run::of(&lab));
+        assert_eq!((stage.servers.len(), stage.brokers.len()), (3, 3));
+        assert!(stage.ensemble.leads);
+        assert_eq!(stage.brokers.iter().filter(|broker| broker.crown.is_some()).count(), 1);
+        assert_eq!(stage.brokers.iter().map(|broker| broker.leads).sum::<i32>(), 3);
+        for broker in &stage.brokers {
+            assert_eq!(broker.replicas.len(), 3, "replicas of {}", broker.name);
+        }
+        let group = &stage.groups[0];
+        assert_eq!((group.state.as_str(), group.members.len()), ("Stable", 2));
+        let owned = group.members.iter().flat_map(|member| &member.cells);
+        assert_eq!(owned.filter(|cell| **cell == Cell::Owns).count(), 3);
+    }
+
+    #[test]
+    fn every_copy_of_a_partition_begins_at_the_same_offset() {
+        let lab = played(40);
+        let stage = stage(Run::of(&lab));
+        let replicas = stage.brokers.iter().flat_map(|broker| &broker.replicas);
+        let mut firsts: Vec<(&str, i64)> =
+            replicas.map(|replica| (replica.partition.as_str(), replica.first)).collect();
+        firsts.sort_unstable();
+        firsts.dedup();
+        assert_eq!(firsts.len(), 3, "{firsts:?}");
+    }
+}
