@@ -18,5 +18,3 @@ pub mod story;
 pub mod target;
 pub mod tree;
 pub mod znode_value;
-
-pub mod fixture;
