@@ -7,6 +7,7 @@
 use super::any_process::connection;
 use super::clients::{self, NewConsumer, NewProducer};
 use super::notation::{Line, Quoted, Trouble, Word};
+use super::work::{self, Work};
 use super::{AnyProcess, Cluster, Kind, Trace};
 use crate::kafka::producer::words::{ProducerRequest, ToSend};
 use crate::kafka::words::Request;
@@ -41,6 +42,7 @@ pub enum Command {
     Send { process: ProcessName, record: ToSend },
     Type { tool: &'static str, words: Arc<[Arc<str>]> },
     Ask { process: ProcessName, words: Arc<[Arc<str>]> },
+    Work(Work),
 }
 
 /// A cable, and which way.
@@ -179,7 +181,8 @@ pub const COMMANDS: &[Row] = &[
     },
     Row {
         name: "add",
-        usage: "add client NAME [timeout=SPAN] \
+        usage: "add broker ID \
+                | add client NAME [timeout=SPAN] \
                 | add consumer NAME group=GROUP topics=TOPIC,TOPIC… [SETTING=VALUE …] \
                 | add producer NAME [topic=TOPIC every=SPAN keys=N] [SETTING=VALUE …]",
         example: "add client z1 timeout=6s",
@@ -188,6 +191,7 @@ pub const COMMANDS: &[Row] = &[
             Command::AddClient { process, timeout } => {
                 Some(format!("client {process} timeout={timeout}"))
             }
+            Command::Work(Work::AddBroker { id }) => Some(format!("broker {id}")),
             Command::AddConsumer(new) => Some(new.to_string()),
             Command::AddProducer(new) => Some(new.to_string()),
             _ => None,
@@ -238,6 +242,7 @@ pub const COMMANDS: &[Row] = &[
             _ => None,
         },
     },
+    work::TOPIC,
 ];
 
 impl Command {
@@ -362,9 +367,16 @@ fn fix(line: &mut Line) -> Result<Command, Trouble> {
 }
 
 fn add(line: &mut Line) -> Result<Command, Trouble> {
-    let kinds =
-        [("client", Kind::Shell), ("consumer", Kind::Consumer), ("producer", Kind::Producer)];
-    let kind = line.word("client, consumer or producer")?.choice(&kinds)?;
+    let kinds = [
+        ("broker", Kind::Broker),
+        ("client", Kind::Shell),
+        ("consumer", Kind::Consumer),
+        ("producer", Kind::Producer),
+    ];
+    let kind = line.word("broker, client, consumer or producer")?.choice(&kinds)?;
+    if kind == Kind::Broker {
+        return work::add_broker(line);
+    }
     let process = new_name(line)?;
     match kind {
         Kind::Consumer => Ok(Command::AddConsumer(NewConsumer::parse(process, line)?)),
@@ -455,7 +467,7 @@ pub fn check(command: &Command, cluster: &Cluster) -> Result<(), Refusal> {
     plan(command, cluster).map(|_| ())
 }
 
-type Act = Box<dyn FnOnce(&mut Intervention<'_, AnyProcess>)>;
+pub(super) type Act = Box<dyn FnOnce(&mut Intervention<'_, AnyProcess>)>;
 
 /// What is to be done, if it can be.
 fn plan(command: &Command, cluster: &Cluster) -> Result<Act, Refusal> {
@@ -521,10 +533,11 @@ fn plan(command: &Command, cluster: &Cluster) -> Result<Act, Refusal> {
             add_process(cluster, &clients::tool_name(tool, cluster), process)
         }
         Command::Ask { process, words } => ask_shell(cluster, process, words),
+        Command::Work(work) => work::plan(work, cluster),
     }
 }
 
-fn known(cluster: &Cluster, name: &ProcessName) -> Result<ProcessId, Refusal> {
+pub(super) fn known(cluster: &Cluster, name: &ProcessName) -> Result<ProcessId, Refusal> {
     cluster.find(&name.0).ok_or_else(|| Refusal::NoProcess(name.clone()))
 }
 
@@ -561,7 +574,11 @@ fn thaw(cluster: &Cluster, name: &ProcessName) -> Result<Act, Refusal> {
     Ok(Box::new(move |i| i.thaw(id)))
 }
 
-fn add_process(cluster: &Cluster, name: &ProcessName, process: AnyProcess) -> Result<Act, Refusal> {
+pub(super) fn add_process(
+    cluster: &Cluster,
+    name: &ProcessName,
+    process: AnyProcess,
+) -> Result<Act, Refusal> {
     if cluster.find(&name.0).is_some() {
         return Err(Refusal::Taken(name.clone()));
     }

@@ -12,11 +12,13 @@ pub mod command;
 pub mod laws;
 pub mod notation;
 pub mod setup;
+pub mod work;
 
 pub use any_process::{AnyProcess, Kind, assemble};
 pub use command::{COMMANDS, Command};
 pub use notation::Trouble;
 pub use setup::Setup;
+pub use work::Work;
 
 /// What every process of the cluster speaks.
 pub type Words = crate::kafka::words::Words;

@@ -42,7 +42,7 @@ pub enum Step {
     /// Tells messages, too, or does not.
     Messages(Wire),
     /// Says which facts are told from now on.
-    Tell(Vec<String>),
+    Facts(Vec<String>),
 }
 
 /// Whether messages are told.
@@ -71,7 +71,7 @@ pub const STEPS: &[(&str, &str)] = &[
     ("run", "run SPAN | run until FACT [FIELD=VALUE …] [on=PROCESS] [limit=SPAN]"),
     ("show", "show WHAT …"),
     ("messages", "messages on | messages off"),
-    ("tell", "tell FACT … | tell all (a fact may end in *)"),
+    ("facts", "facts FACT … | facts all (a fact may end in *)"),
 ];
 
 impl Step {
@@ -96,7 +96,7 @@ impl Step {
                 let wire = line.word("on or off")?;
                 Step::Messages(wire.choice(&[("on", Wire::On), ("off", Wire::Off)])?)
             }
-            "tell" => tell(&mut line)?,
+            "facts" => facts(&mut line)?,
             _ => Step::Do(Command::parse_after(&verb, &mut line)?),
         };
         line.finish()?;
@@ -119,12 +119,12 @@ fn run(line: &mut Line) -> Result<Step, Trouble> {
     Ok(Step::RunUntil(Condition { key, fields, process, limit }))
 }
 
-fn tell(line: &mut Line) -> Result<Step, Trouble> {
+fn facts(line: &mut Line) -> Result<Step, Trouble> {
     let mut keys = vec![line.word("a fact, or all")?.text];
     while let Some(word) = line.word_if_any() {
         keys.push(word.text);
     }
-    Ok(Step::Tell(keys))
+    Ok(Step::Facts(keys))
 }
 
 impl Condition {
@@ -269,7 +269,7 @@ impl Player {
                 self.told.extend(lines.map_err(|what| Trouble { line: number, ..what })?);
             }
             Step::Messages(wire) => self.wire = wire,
-            Step::Tell(keys) => self.keys = keys,
+            Step::Facts(keys) => self.keys = keys,
         }
         Ok(())
     }
@@ -320,14 +320,14 @@ impl Player {
 mod tests {
     use super::*;
 
-    const SCRIPT: &str = "# Two servers and one who registers.
+    const SCRIPT: &str = "# Two servers.
 setup seed=7 zookeeper=2 brokers=0
 run 5s
 ----
 ...
 
 # One dies.
-tell process-*
+facts process-*
 kill zk2
 run 1s
 ----
@@ -387,7 +387,7 @@ run 1s
             "all",
             "cut",
             "zk1>zk2",
-            "tell",
+            "facts",
             "limit=1s",
             "+",
             "#",

@@ -3,12 +3,12 @@
 //! *Invariant:* showing changes nothing.
 
 use super::Lab;
-use crate::cluster::Trouble;
 use crate::cluster::notation::{Line, Quoted, Told};
-use crate::kafka::broker::Running;
 use crate::kafka::client::Partitions;
 use crate::kafka::group_record::OffsetAndMetadata;
 use crate::kafka::words::Brokers;
+use crate::cluster::{AnyProcess, Trouble};
+use crate::kafka::broker::{Broker, Phase, Running};
 use crate::sim::Power;
 use crate::zk::quorum_peer::PeerRole;
 use crate::zk::stat::Owner;
@@ -36,6 +36,9 @@ pub const SHOWS: &[Row] = &[
     Row { name: "hash", usage: "show hash", lines: hash },
     Row { name: "processes", usage: "show processes", lines: processes },
     Row { name: "servers", usage: "show servers", lines: servers },
+    Row { name: "brokers", usage: "show brokers", lines: brokers },
+    Row { name: "partition", usage: "show partition TOPIC-N", lines: partition },
+    Row { name: "printed", usage: "show printed TOOL", lines: printed },
     Row { name: "tree", usage: "show tree [PATH]", lines: tree },
     Row { name: "partitions", usage: "show partitions [TOPIC]", lines: partitions },
     Row { name: "group", usage: "show group GROUP", lines: group },
@@ -101,6 +104,50 @@ fn servers(lab: &Lab, _: &mut Line) -> Result<Vec<String>, Trouble> {
         Some(format!("{name:<7}  {role} epoch={epoch} zxid={zxid}"))
     });
     Ok(servers.collect())
+}
+
+fn brokers(lab: &Lab, _: &mut Line) -> Result<Vec<String>, Trouble> {
+    let line = |(name, broker): (&str, &Broker)| {
+        let Some(running) = broker.running() else { return format!("{name:<7}  off") };
+        let phase = match running.phase() {
+            Phase::Starting(_) => "starting",
+            Phase::Serving => "serving",
+            Phase::Stopping(_) => "stopping",
+        };
+        let controller = running.controller();
+        let crown = match controller.is_active() {
+            true => format!(" controller-epoch={}", controller.epoch()),
+            false => String::new(),
+        };
+        let leads = running.replicas().partitions().filter(|partition| partition.leads()).count();
+        format!("{name:<7}  {phase} leads={leads}{crown}")
+    };
+    let brokers = lab.cluster().processes();
+    Ok(brokers.filter_map(|(_, name, process)| Some((name, process.broker()?))).map(line).collect())
+}
+
+/// Each broker's replica of a partition.
+fn partition(lab: &Lab, line: &mut Line) -> Result<Vec<String>, Trouble> {
+    let word = line.word("a partition like orders-0")?;
+    let replica = |(_, name, process): (_, &str, &AnyProcess)| {
+        let partitions = process.broker()?.running()?.replicas().partitions();
+        let mut partitions = partitions.filter(|partition| partition.tp.to_string() == word.text);
+        let partition = partitions.next()?;
+        let role = if partition.leads() { "leads" } else { "follows" };
+        let isr: Vec<_> = partition.isr.iter().map(|id| id.to_string()).collect();
+        let (epoch, isr) = (partition.leader_epoch, isr.join(","));
+        let (leo, hw) = (partition.log.end(), partition.hw);
+        Some(format!("{name:<7}  {role} leader-epoch={epoch} isr={isr} leo={leo} hw={hw}"))
+    };
+    Ok(lab.cluster().processes().filter_map(replica).collect())
+}
+
+fn printed(lab: &Lab, line: &mut Line) -> Result<Vec<String>, Trouble> {
+    let word = line.word("a tool like tool1")?;
+    let id = lab.cluster().find(&word.text).ok_or_else(|| word.is_not("the name of a tool"))?;
+    let tool = lab.cluster().process(id).tool();
+    let tool = tool.ok_or_else(|| word.is_not("the name of a tool"))?;
+    Ok(tool.printed().map_or(Vec::new(), |text| text.lines().map(str::to_owned).collect()))
 }
 
 /// The znodes of the server that has applied the most.

@@ -117,13 +117,54 @@ const FAULTS: &[(&str, u64, Drawn)] = &[
         let few = number < 8;
         few.then(|| format!("add client z{} timeout={}s", number, 4 + d.below(20)))
     }),
-    ("work: ask", 60, ask),
+    ("work: ask", 30, ask),
+    ("work: topic", 4, |c, d| {
+        let brokers = brokers(c).max(1);
+        let (partitions, replicas) = (1 + d.below(4), 1 + d.below(brokers.min(3)));
+        let topic = d.one(&["a", "b", "c"])?;
+        (brokers > 0).then(|| format!("topic {topic} partitions={partitions} replicas={replicas}"))
+    }),
+    ("work: send", 30, |c, d| {
+        let producer = of_kind(c, d, Kind::Producer)?;
+        let topic = d.one(&["a", "b", "c"])?;
+        Some(format!("send {producer} topic={topic} key=k{} value=v{}", d.below(5), d.below(1000)))
+    }),
+    ("work: add producer", 4, |c, d| {
+        let number = count(c, Kind::Producer);
+        let steady = if d.below(2) == 0 { " topic=a every=500ms keys=3" } else { "" };
+        (number < 3 && brokers(c) > 0).then(|| format!("add producer p{number}{steady}"))
+    }),
+    ("work: add consumer", 4, |c, d| {
+        let number = count(c, Kind::Consumer);
+        let few = number < 4 && brokers(c) > 0;
+        few.then(|| format!("add consumer c{number} group=g{} topics=a,b", d.below(2)))
+    }),
+    ("work: add broker", 1, |c, _| {
+        let few = brokers(c) > 0 && brokers(c) < 5;
+        few.then(|| format!("add broker {}", 10 + brokers(c)))
+    }),
 ];
 
 fn name(cluster: &Cluster, dice: &mut Dice, power: Power) -> Option<String> {
     let meant = cluster.processes().filter(|(_, _, process)| is_meant_to_run(process));
     let names = meant.filter(|(id, _, _)| cluster.power(*id) == power);
     dice.one(&names.map(|(_, name, _)| name.to_owned()).collect::<Vec<_>>())
+}
+
+fn count(cluster: &Cluster, kind: Kind) -> u64 {
+    cluster.processes().filter(|(_, _, process)| process.kind() == kind).count() as u64
+}
+
+fn brokers(cluster: &Cluster) -> u64 {
+    count(cluster, Kind::Broker)
+}
+
+/// A process of this kind that runs.
+fn of_kind(cluster: &Cluster, dice: &mut Dice, kind: Kind) -> Option<String> {
+    let running = cluster
+        .processes()
+        .filter(|(id, _, process)| process.kind() == kind && cluster.power(*id) == Power::Running);
+    dice.one(&running.map(|(_, name, _)| name.to_owned()).collect::<Vec<_>>())
 }
 
 fn pair(cluster: &Cluster, dice: &mut Dice) -> Option<(String, String)> {
@@ -146,11 +187,7 @@ fn message(cluster: &Cluster, dice: &mut Dice) -> Option<u64> {
 }
 
 fn ask(cluster: &Cluster, dice: &mut Dice) -> Option<String> {
-    let shells = cluster.processes().filter(|(id, _, process)| {
-        process.kind() == Kind::Shell && cluster.power(*id) == Power::Running
-    });
-    let names: Vec<_> = shells.map(|(_, name, _)| name.to_owned()).collect();
-    let client = dice.one(&names)?;
+    let client = of_kind(cluster, dice, Kind::Shell)?;
     let path = dice.one(&["/a", "/a/b", "/a/c", "/d"])?;
     let asked = match dice.below(8) {
         0 => format!("create {path} x"),

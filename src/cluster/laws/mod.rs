@@ -65,6 +65,11 @@ pub const LAWS: &[Law] = &[
     rest("zxids-are-in-order", zk::zxids_are_in_order),
     record("controller-epochs-rise", kafka::controller_epochs_rise),
     record("one-leader-per-epoch", kafka::one_leader_per_epoch),
+    record("leaders-are-in-sync", kafka::leaders_are_in_sync),
+    record("high-watermarks-are-below-ends", kafka::high_watermarks_are_below_ends),
+    rest("isr-is-of-replicas", kafka::isr_is_of_replicas),
+    rest("committed-records-are-equal", kafka::committed_records_are_equal),
+    rest("one-owner-per-generation", kafka::one_owner_per_generation),
 ];
 
 /// A law that was broken, and how.

@@ -4,8 +4,9 @@
 
 use super::{Verdict, none};
 use crate::cluster::{AnyProcess, Cluster};
-use crate::kafka::broker::Phase;
+use crate::kafka::broker::{Broker, Phase};
 use crate::kafka::consumer::{Activity, Standing};
+use crate::kafka::id::BrokerId;
 use crate::sim::{Power, ProcessId};
 use crate::zk::client::State;
 
@@ -16,14 +17,25 @@ pub fn settled(cluster: &Cluster) -> Verdict {
             restful(cluster, id, process).map_err(|why| format!("{name} {why}"))?;
         }
     }
-    Ok(())
+    one_controller(cluster)
+}
+
+/// Where there are brokers, one of them is the controller.
+fn one_controller(cluster: &Cluster) -> Verdict {
+    let running =
+        |process: &AnyProcess| Some(process.broker()?.running()?.controller().is_active());
+    let active: Vec<bool> =
+        cluster.processes().filter_map(|(_, _, process)| running(process)).collect();
+    let controllers = active.iter().filter(|active| **active).count();
+    let fine = active.is_empty() || controllers == 1;
+    if fine { Ok(()) } else { Err(format!("{controllers} brokers are the controller")) }
 }
 
 /// Whether the process is one that runs until somebody ends it.
 pub fn is_meant_to_run(process: &AnyProcess) -> bool {
     match process {
-        AnyProcess::Zk(_) | AnyProcess::Shell(_) | AnyProcess::Broker(_) => true,
         AnyProcess::Tool(_) => false,
+        AnyProcess::Zk(_) | AnyProcess::Broker(_) | AnyProcess::Shell(_) => true,
         AnyProcess::Consumer(consumer) => consumer.activity() == Activity::Polling,
         AnyProcess::Producer(producer) => producer.is_running(),
     }
@@ -39,17 +51,36 @@ fn restful(cluster: &Cluster, id: ProcessId, process: &AnyProcess) -> Verdict {
                 server.peer().map_or(server.database().is_some(), |peer| peer.epoch().is_some());
             none((!serves).then_some("does not serve"))
         }
+        AnyProcess::Broker(broker) => broker_rests(broker),
+        AnyProcess::Producer(producer) => {
+            let waiting = producer.settings().steady.is_none() && producer.outstanding() > 0;
+            none(waiting.then_some("has records without an answer"))
+        }
+        AnyProcess::Consumer(consumer) => {
+            none((consumer.standing() != Standing::Stable).then_some("has no share of its group"))
+        }
+        AnyProcess::Tool(_) => Ok(()),
         AnyProcess::Shell(shell) => {
             let state = shell.client().map(|client| client.state());
             none((state != Some(State::Connected)).then_some("has no session"))
         }
-        AnyProcess::Consumer(consumer) => {
-            none((consumer.standing() != Standing::Stable).then_some("has no share"))
-        }
-        AnyProcess::Broker(broker) => {
-            let serves = broker.running().is_some_and(|now| *now.phase() == Phase::Serving);
-            none((!serves).then_some("does not serve"))
-        }
-        AnyProcess::Producer(_) | AnyProcess::Tool(_) => Ok(()),
     }
+}
+
+/// It serves, and everything it leads has all replicas in sync.
+fn broker_rests(broker: &Broker) -> Verdict {
+    let Some(running) = broker.running() else { return Err("has not begun".into()) };
+    if *running.phase() != Phase::Serving {
+        return Err("does not serve".into());
+    }
+    for partition in running.replicas().partitions() {
+        let tp = &partition.tp;
+        if partition.leader == BrokerId::NONE {
+            return Err(format!("knows no leader of {tp}"));
+        }
+        if partition.leads() && partition.isr.len() != partition.replicas.len() {
+            return Err(format!("leads {tp}, and not all replicas are in sync"));
+        }
+    }
+    Ok(())
 }
