@@ -133,11 +133,11 @@ fn partition(lab: &Lab, line: &mut Line) -> Result<Vec<String>, Trouble> {
         let partitions = process.broker()?.running()?.replicas().partitions();
         let mut partitions = partitions.filter(|partition| partition.tp.to_string() == word.text);
         let partition = partitions.next()?;
+        let isr = partition.isr.iter().map(|id| id.to_string()).collect::<Vec<_>>().join(",");
+        let isr = if partition.leads() { format!(" isr={isr}") } else { String::new() };
         let role = if partition.leads() { "leads" } else { "follows" };
-        let isr: Vec<_> = partition.isr.iter().map(|id| id.to_string()).collect();
-        let (epoch, isr) = (partition.leader_epoch, isr.join(","));
-        let (leo, hw) = (partition.log.end(), partition.hw);
-        Some(format!("{name:<7}  {role} leader-epoch={epoch} isr={isr} leo={leo} hw={hw}"))
+        let (epoch, leo, hw) = (partition.leader_epoch, partition.log.end(), partition.hw);
+        Some(format!("{name:<7}  {role} leader-epoch={epoch}{isr} leo={leo} hw={hw}"))
     };
     Ok(lab.cluster().processes().filter_map(replica).collect())
 }
