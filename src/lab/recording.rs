@@ -22,20 +22,6 @@ pub struct Recording {
 /// The first line of every recording; a later form will have another number.
 const HEADING: &str = "# zootrope 1";
 
-/// What happens by itself at a first visit: a topic is made, records flow, a group reads them.
-const FIRST_VISIT: &str = "setup
-at 6 topic orders partitions=3 replicas=3
-at 8 add producer p1 topic=orders every=1s keys=6
-at 10 add consumer c1 group=g1 topics=orders
-at 12 add consumer c2 group=g1 topics=orders";
-
-impl Default for Recording {
-    /// The default cluster with topic `orders`, producer `p1` and group `g1` of `c1` and `c2`.
-    fn default() -> Recording {
-        Recording::parse(FIRST_VISIT).expect("it is written as recordings are")
-    }
-}
-
 impl Recording {
     /// A run to which nothing has been done yet.
     pub fn new(setup: Setup) -> Recording {

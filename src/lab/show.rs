@@ -4,11 +4,11 @@
 
 use super::Lab;
 use crate::cluster::notation::{Line, Quoted, Told};
+use crate::cluster::{AnyProcess, Trouble};
+use crate::kafka::broker::{Broker, Phase, Running};
 use crate::kafka::client::Partitions;
 use crate::kafka::group_record::OffsetAndMetadata;
 use crate::kafka::words::Brokers;
-use crate::cluster::{AnyProcess, Trouble};
-use crate::kafka::broker::{Broker, Phase, Running};
 use crate::sim::Power;
 use crate::zk::quorum_peer::PeerRole;
 use crate::zk::stat::Owner;
@@ -36,7 +36,7 @@ pub const SHOWS: &[Row] = &[
     Row { name: "hash", usage: "show hash", lines: hash },
     Row { name: "processes", usage: "show processes", lines: processes },
     Row { name: "servers", usage: "show servers", lines: servers },
-    Row { name: "brokers", usage: "show brokers", lines: brokers },
+    Row { name: "brokers", usage: "show brokers", lines: broker_phases },
     Row { name: "partition", usage: "show partition TOPIC-N", lines: partition },
     Row { name: "printed", usage: "show printed TOOL", lines: printed },
     Row { name: "tree", usage: "show tree [PATH]", lines: tree },
@@ -106,7 +106,7 @@ fn servers(lab: &Lab, _: &mut Line) -> Result<Vec<String>, Trouble> {
     Ok(servers.collect())
 }
 
-fn brokers(lab: &Lab, _: &mut Line) -> Result<Vec<String>, Trouble> {
+fn broker_phases(lab: &Lab, _: &mut Line) -> Result<Vec<String>, Trouble> {
     let line = |(name, broker): (&str, &Broker)| {
         let Some(running) = broker.running() else { return format!("{name:<7}  off") };
         let phase = match running.phase() {
