@@ -1,4 +1,5 @@
-//! A partition's log: batches with offsets, where leader epochs begin, and what producers have sent.
+//! A partition's log: batches with offsets, where leader epochs begin, and what producers have
+//! sent.
 //!
 //! Not here: who may write to it (`partition`), and HWs.
 //! Real: segments, indexes, retention and compaction; here one list of batches that keeps all,
@@ -119,7 +120,8 @@ impl PartitionLog {
         self.batches.push_back_mut(batch);
     }
 
-    /// The batches from `from` on, but none that begins at or beyond `limit`, and about `max_bytes`.
+    /// The batches from `from` on, but none that begins at or beyond `limit`, and about
+    /// `max_bytes`.
     pub fn read(&self, from: Offset, limit: Offset, max_bytes: i32) -> Vec<RecordBatch> {
         let mut found = Vec::new();
         let mut bytes = 0;

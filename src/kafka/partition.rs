@@ -8,7 +8,8 @@
 //!   follower 3      0 1 2 3 4│      LEO 5  ──▶    HW = min over the maximal ISR = 5
 //! ```
 //!
-//! *Invariant: a leader's HW never goes down; nobody leaves or enters the ISR but by the controller.*
+//! *Invariant: a leader's HW never goes down; nobody leaves or enters the ISR but by the
+//! controller.*
 // Source: kafka.cluster.Partition, Replica (3.9)
 
 use std::collections::BTreeMap;

@@ -1,11 +1,13 @@
-//! All replicas of one broker: it obeys the controller, fetches what it follows, answers for what it
+//! All replicas of one broker: it obeys the controller, fetches what it follows, answers for what
+//! it
 //! leads, and lets requests wait for what they want.
 //!
 //! Not here: one replica's own rules (`partition`), and the groups (`group`).
 //!
 //! *Invariant: a request that waits is looked at whenever a partition that it waits for has moved,
 //! and is answered at its deadline at the latest.*
-// Source: ReplicaManager, ReplicaFetcherThread, DelayedFetch, DelayedProduce, AlterPartitionManager (3.9)
+// Source: ReplicaManager, ReplicaFetcherThread, DelayedFetch, DelayedProduce, AlterPartitionManager
+// (3.9)
 // Real: the log is in the page cache until the system writes it, so a killed process loses nothing
 // and a machine without power its tail; here a crash keeps the log, because only processes die.
 

@@ -1,6 +1,7 @@
 //! Why something happened: the causes of a record, silence included.
 //!
-//! Most events have the event that scheduled them as their cause. A session that runs out has none of
+//! Most events have the event that scheduled them as their cause. A session that runs out has none
+//! of
 //! this kind: what caused it is that nothing came, and behind that stands whatever was done to the
 //! process that should have spoken.
 //!

@@ -1,6 +1,7 @@
 //! The laws: what must be true of every run, whatever is done to it.
 //!
-//! Some are checked with every record, cheaply; those that look at the whole cluster, at points of rest.
+//! Some are checked with every record, cheaply; those that look at the whole cluster, at points of
+//! rest.
 //! A law is one function and one row of [`LAWS`].
 //!
 //! *Invariant:* checking changes nothing but what the [`Judge`] remembers.

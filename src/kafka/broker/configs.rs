@@ -1,4 +1,5 @@
-//! Settings that change while brokers run, and the features: what watches them, and reads them anew.
+//! Settings that change while brokers run, and the features: what watches them, and reads them
+//! anew.
 //!
 //! *Invariant: each note of a change is worked off once, in the order of their numbers.*
 // Source: ZkNodeChangeNotificationListener, ZkConfigManager, FinalizedFeatureChangeListener (3.9)

@@ -3,7 +3,7 @@
 //! It assembles the parts and passes events on; each part's file says what it does with them.
 //!
 //! ```text
-//!   Down ─Boot─▶ Starting ─registered, watchers up─▶ Serving ─Stop─▶ Stopping ─session closed─▶ exit 0
+//!   Down ─Boot─▶ Starting ─registered, watchers up─▶ Serving ─Stop─▶ Stopping ─closed─▶ exit 0
 //!                   └─ the id is taken: exit 1
 //! ```
 //!

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::channels::Channels;
-use super::context::Context;
+use super::context::Knowledge;
 use crate::kafka::broker::Turn;
 use crate::kafka::control::{
     LeaderAndIsrRequest, Order, PartitionState, StopReplicaPartition, StopReplicaRequest, Stopping,
@@ -42,7 +42,7 @@ impl Batch {
         brokers: &[BrokerId],
         tp: &TopicPartition,
         novelty: Novelty,
-        context: &Context,
+        context: &Knowledge,
     ) {
         if let Some(state) = context.told(tp) {
             for &broker in brokers.iter().filter(|id| id.0 >= 0) {
@@ -56,7 +56,7 @@ impl Batch {
     }
 
     /// Tells brokers of partitions.
-    pub fn tell(&mut self, brokers: &[BrokerId], tps: &[TopicPartition], context: &Context) {
+    pub fn tell(&mut self, brokers: &[BrokerId], tps: &[TopicPartition], context: &Knowledge) {
         self.told.extend(brokers.iter().filter(|id| id.0 >= 0));
         let known = tps.iter().filter_map(|tp| Some((tp.clone(), context.told(tp)?)));
         self.news.extend(known);
@@ -68,7 +68,7 @@ impl Batch {
         broker: BrokerId,
         tp: &TopicPartition,
         stopping: Stopping,
-        context: &Context,
+        context: &Knowledge,
     ) {
         let stops = self.stops.entry(broker).or_default();
         let before = stops.get(tp).map(|stop| stop.stopping);
@@ -85,7 +85,7 @@ impl Batch {
     pub fn send(
         self,
         (controller_id, controller_epoch): (BrokerId, ControllerEpoch),
-        context: &Context,
+        context: &Knowledge,
         channels: &mut Channels,
         turn: &mut Turn<'_, '_>,
     ) {
@@ -119,7 +119,7 @@ impl Batch {
 
 fn leaders_of<'a>(
     states: impl Iterator<Item = &'a PartitionState>,
-    context: &Context,
+    context: &Knowledge,
 ) -> Arc<[BrokerAddress]> {
     let leaders: BTreeSet<BrokerId> = states.map(|state| state.leader).collect();
     let live = leaders.iter().filter_map(|leader| context.live.get(leader));

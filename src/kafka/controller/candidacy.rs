@@ -4,9 +4,10 @@
 //!
 //! *Invariant: a broker looks at `/controller` with a watch before it runs for it; it wins by one
 //! multi that also raises `/controller_epoch`.*
-// Source: KafkaController.elect, maybeResign; KafkaZkClient.registerControllerAndIncrementControllerEpoch (3.9)
+// Source: KafkaController.elect, maybeResign;
+// KafkaZkClient.registerControllerAndIncrementControllerEpoch (3.9)
 
-use super::{Context, Controller, failover};
+use super::{Controller, Knowledge, failover};
 use crate::kafka::broker::Turn;
 use crate::kafka::id::{BrokerEpoch, BrokerId, ControllerEpoch};
 use crate::kafka::words::{BrokerFact, BrokerTimer};
@@ -290,7 +291,7 @@ impl Controller {
         }
         turn.out.disarm(BrokerTimer::LeaderBalance);
         self.channels.close(turn);
-        self.context = Context::default();
+        self.context = Knowledge::default();
         turn.out.tell(BrokerFact::ControllerResigned { broker: self.me, epoch: self.epoch });
     }
 }

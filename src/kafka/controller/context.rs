@@ -118,7 +118,7 @@ pub type Replica = (TopicPartition, BrokerId);
 
 /// All that a controller knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Context {
+pub struct Knowledge {
     /// The registered brokers.
     pub live: BTreeMap<BrokerId, LiveBroker>,
     /// Those among them that have asked to stop.
@@ -139,7 +139,7 @@ pub struct Context {
     pub ineligible: BTreeSet<TopicName>,
 }
 
-impl Context {
+impl Knowledge {
     /// Brokers that are registered, in order.
     pub fn registered(&self) -> Vec<BrokerId> {
         self.live.keys().copied().collect()
@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn a_topics_partitions_are_found_among_others() {
-        let mut context = Context::default();
+        let mut context = Knowledge::default();
         for name in ["a", "b", "ab"] {
             let replicas = ReplicaAssignment::settled(vec![BrokerId(1), BrokerId(2)]);
             context.assign(&TopicPartition::new(name, 0), replicas.clone());

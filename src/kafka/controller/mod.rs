@@ -13,7 +13,8 @@
 //!
 //! Not here: how brokers obey (`replicas`), and who wins an election (`election`).
 //!
-//! *Invariant: every write of a controller is fenced by `/controller_epoch`; one that is refused for
+//! *Invariant: every write of a controller is fenced by `/controller_epoch`; one that is refused
+//! for
 //! that ends what is being done.*
 // Source: kafka.controller.KafkaController, ControllerEventManager (3.9)
 
@@ -53,7 +54,7 @@ mod topics;
 
 pub use candidacy::{Registered, Registration};
 pub use context::{
-    Context, KnownPartition, Leadership, LiveBroker, PartitionPhase, Replica, ReplicaPhase,
+    Knowledge, KnownPartition, Leadership, LiveBroker, PartitionPhase, Replica, ReplicaPhase,
 };
 pub use partitions::Cause;
 
@@ -159,7 +160,7 @@ pub struct Controller {
     epoch: ControllerEpoch,
     /// The data version of `/controller_epoch` that goes with `epoch`.
     epoch_version: i32,
-    context: Context,
+    context: Knowledge,
     channels: Channels,
     queue: VecDeque<ControllerEvent>,
     work: Work,
@@ -212,7 +213,7 @@ impl Controller {
             active: BrokerId::NONE,
             epoch: ControllerEpoch(0),
             epoch_version: 0,
-            context: Context::default(),
+            context: Knowledge::default(),
             channels: Channels::default(),
             queue: VecDeque::new(),
             work: Work::default(),
@@ -236,7 +237,7 @@ impl Controller {
     }
 
     /// What it knows of the cluster; empty unless it is active.
-    pub fn context(&self) -> &Context {
+    pub fn context(&self) -> &Knowledge {
         &self.context
     }
 

@@ -3,7 +3,8 @@
 //! Not here: the deletion of topics (`deletion`).
 //!
 //! *Invariant: a new topic is watched before it is read.*
-// Source: KafkaController.processTopicChange, processPartitionModifications, onNewPartitionCreation (3.9)
+// Source: KafkaController.processTopicChange, processPartitionModifications, onNewPartitionCreation
+// (3.9)
 
 use std::collections::BTreeSet;
 

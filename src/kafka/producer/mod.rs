@@ -4,7 +4,8 @@
 // Real: compression, transactions, interceptors, and weights by queue length in the choice of a
 // sticky partition; here none of these.
 //!
-//! *Invariant: batches of a partition are sent in order, and a batch sent again goes before all that
+//! *Invariant: batches of a partition are sent in order, and a batch sent again goes before all
+//! that
 //! came after it.*
 
 use std::collections::{BTreeMap, VecDeque};

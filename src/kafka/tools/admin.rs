@@ -357,7 +357,8 @@ impl<'a> Admin<'a> {
     }
 
     /// A call that was tried until its time was over.
-    // Source: KafkaAdminClient.Call.fail, handleTimeoutFailure; NetworkClient.cancelInFlightRequests
+    // Source: KafkaAdminClient.Call.fail, handleTimeoutFailure;
+    // NetworkClient.cancelInFlightRequests
     fn gave_up(&self, call: &str, deadline: SimTime, node: BrokerId) -> Failure {
         let (now, tries) = (self.now().as_ms(), self.tries);
         let message = format!(

@@ -1,7 +1,8 @@
 //! Creating topics: for a tool, for a client that asks for metadata, or for the first group.
 //!
 //! *Invariant: a topic's settings are written before the topic.*
-// Source: ZkAdminManager.createTopics, AdminZkClient.createTopicWithAssignment, AutoTopicCreationManager (3.9)
+// Source: ZkAdminManager.createTopics, AdminZkClient.createTopicWithAssignment,
+// AutoTopicCreationManager (3.9)
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
