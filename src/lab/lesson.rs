@@ -27,7 +27,7 @@ pub struct Lesson {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Act {
     /// Its name, the stem of its keys.
-    pub name: String,
+    pub name: &'static str,
     /// What is said when, in the order of the script.
     pub says: Vec<Say>,
     /// What the learner is asked to do, if anything.
@@ -40,7 +40,7 @@ pub struct Act {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Say {
     /// The key of the sentence.
-    pub key: String,
+    pub key: &'static str,
     /// When it is said.
     pub when: Condition,
 }
@@ -49,7 +49,7 @@ pub struct Say {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ask {
     /// The key of the request.
-    pub key: String,
+    pub key: &'static str,
     /// What shows that it was done. The act ends here, or at the reveal of its guess.
     pub until: Condition,
     /// The command that does it: how a test plays the lesson, and what "show me" gives.
@@ -60,33 +60,23 @@ pub struct Ask {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guess {
     /// The key of the question; the options' keys are `KEY.OPTION`.
-    pub key: String,
+    pub key: &'static str,
     /// When it is asked.
     pub when: Condition,
     /// What shows the answer.
     pub reveal: Condition,
-    /// What is measured by running ahead.
-    pub measure: Measure,
-    /// The options, each with the least measure that makes it right, rising.
-    pub options: Vec<(String, u64)>,
-}
-
-/// What a prediction is about, measured by running the simulation ahead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Measure {
-    /// Microseconds until the reveal.
-    Wait,
-    /// How often the reveal's fact occurs within this span.
-    Count(Span),
+    /// The options, each with the least wait (microseconds from asking to reveal, measured by
+    /// running ahead) that makes it right, rising.
+    pub options: Vec<(&'static str, u64)>,
 }
 
 /// A fact with some of its fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// The fact's key.
-    pub fact: String,
+    pub fact: &'static str,
     /// Fields that must have these values.
-    pub fields: Vec<(String, String)>,
+    pub fields: Vec<(&'static str, &'static str)>,
 }
 
 /// How far a lesson has come.
@@ -125,7 +115,7 @@ impl Condition {
     pub fn holds(&self, fact: &impl Telling) -> bool {
         fact.key() == self.fact && {
             let told = fact.fields();
-            let has = |(name, value): &(String, String)| {
+            let has = |(name, value): &(&str, &str)| {
                 told.iter().any(|(field, text)| field == name && text == value)
             };
             self.fields.iter().all(has)
@@ -134,11 +124,16 @@ impl Condition {
 }
 
 impl Lesson {
+    /// The first visit.
+    pub fn first_visit() -> Lesson {
+        Lesson::parse(include_str!("../lessons/first_visit/script.txt")).expect("a test reads it")
+    }
+
     /// Reads a script.
-    pub fn parse(text: &str) -> Result<Lesson, LessonError> {
+    pub fn parse(text: &'static str) -> Result<Lesson, LessonError> {
         let mut acts: Vec<Act> = Vec::new();
         for (number, line) in text.lines().enumerate() {
-            let words: Vec<&str> = line.split_whitespace().collect();
+            let words: Vec<&'static str> = line.split_whitespace().collect();
             let Some((verb, rest)) = words.split_first() else { continue };
             if verb.starts_with('#') {
                 continue;
@@ -146,7 +141,7 @@ impl Lesson {
             let fail = |expected| LessonError { line: number + 1, expected };
             if *verb == "act" {
                 let name = rest.first().ok_or(fail("act NAME"))?;
-                acts.push(Act { name: (*name).into(), says: vec![], ask: None, guess: None });
+                acts.push(Act { name, says: vec![], ask: None, guess: None });
                 continue;
             }
             let act = acts.last_mut().ok_or(fail("an act before anything else"))?;
@@ -157,10 +152,10 @@ impl Lesson {
 }
 
 impl Act {
-    fn add(&mut self, verb: &str, rest: &[&str]) -> Result<(), &'static str> {
+    fn add(&mut self, verb: &str, rest: &[&'static str]) -> Result<(), &'static str> {
         const SAY: &str = "say KEY when FACT [FIELD=VALUE …]";
         const ASK: &str = "ask KEY until FACT [FIELD=VALUE …] by COMMAND";
-        let key = rest.first().map(|key| (*key).to_owned());
+        let key = rest.first().copied();
         match verb {
             "say" => {
                 let when = condition(rest, "when").ok_or(SAY)?;
@@ -178,32 +173,26 @@ impl Act {
     }
 }
 
-fn guess(rest: &[&str]) -> Result<Guess, &'static str> {
-    const GUESS: &str = "guess KEY when FACT … reveal FACT … measure wait|count=SPAN \
-                         options NAME=LEAST …";
-    let key = rest.first().ok_or(GUESS)?;
-    let measure = match part(rest, "measure").ok_or(GUESS)? {
-        ["wait"] => Measure::Wait,
-        [word] => Measure::Count(word.strip_prefix("count=").and_then(span).ok_or(GUESS)?),
-        _ => return Err(GUESS),
-    };
-    let option = |word: &&str| {
+fn guess(rest: &[&'static str]) -> Result<Guess, &'static str> {
+    const GUESS: &str = "guess KEY when FACT … reveal FACT … measure wait options NAME=LEAST …";
+    let key = *rest.first().ok_or(GUESS)?;
+    let ["wait"] = part(rest, "measure").ok_or(GUESS)? else { return Err(GUESS) };
+    let option = |word: &&'static str| {
         let (name, least) = word.split_once('=')?;
         let least = span(least).map(Span::as_micros).or_else(|| least.parse().ok())?;
-        Some((name.to_owned(), least))
+        Some((name, least))
     };
     let options = part(rest, "options").ok_or(GUESS)?;
     Ok(Guess {
-        key: (*key).to_owned(),
+        key,
         when: condition(rest, "when").ok_or(GUESS)?,
         reveal: condition(rest, "reveal").ok_or(GUESS)?,
-        measure,
         options: options.iter().map(option).collect::<Option<_>>().ok_or(GUESS)?,
     })
 }
 
 /// The words after `keyword`, up to the next keyword.
-fn part<'a>(words: &'a [&'a str], keyword: &str) -> Option<&'a [&'a str]> {
+fn part<'a>(words: &'a [&'static str], keyword: &str) -> Option<&'a [&'static str]> {
     const KEYWORDS: [&str; 6] = ["when", "until", "reveal", "measure", "options", "by"];
     let start = words.iter().position(|word| *word == keyword)? + 1;
     let rest = &words[start..];
@@ -211,13 +200,10 @@ fn part<'a>(words: &'a [&'a str], keyword: &str) -> Option<&'a [&'a str]> {
     Some(&rest[..end.unwrap_or(rest.len())])
 }
 
-fn condition(words: &[&str], keyword: &str) -> Option<Condition> {
+fn condition(words: &[&'static str], keyword: &str) -> Option<Condition> {
     let (fact, fields) = part(words, keyword)?.split_first()?;
-    let pair = |word: &&str| word.split_once('=').map(|(k, v)| (k.to_owned(), v.to_owned()));
-    Some(Condition {
-        fact: (*fact).to_owned(),
-        fields: fields.iter().map(pair).collect::<Option<_>>()?,
-    })
+    let fields = fields.iter().map(|word| word.split_once('='));
+    Some(Condition { fact, fields: fields.collect::<Option<_>>()? })
 }
 
 fn span(text: &str) -> Option<Span> {
@@ -251,6 +237,7 @@ impl Progress {
     }
 
     fn take(&mut self, lesson: &Lesson, fact: &impl Telling, index: usize) {
+        self.skip_to_what_was_done(lesson, fact);
         let Some(act) = lesson.acts.get(self.act) else { return };
         let said = act.says.iter().position(|say| say.when.holds(fact));
         if let Some(place) = said {
@@ -271,6 +258,17 @@ impl Progress {
         }
     }
 
+    /// A learner who does early what a later act asks for goes on there.
+    fn skip_to_what_was_done(&mut self, lesson: &Lesson, fact: &impl Telling) {
+        let waits = lesson.acts.get(self.act).is_some_and(|act| act.ask.is_none());
+        let later = lesson.acts.iter().enumerate().skip(self.act + 1);
+        let asks = later.filter_map(|(place, act)| Some((place, act.ask.as_ref()?)));
+        let mut meant = asks.filter(|(_, ask)| ask.until.holds(fact));
+        if let (true, Some((place, _))) = (waits, meant.next()) {
+            self.act = place;
+        }
+    }
+
     fn next(&mut self) {
         self.act += 1;
         self.asked = None;
@@ -280,15 +278,17 @@ impl Progress {
 
 impl Guess {
     /// The option that a measure makes right: the last whose least it reaches.
-    pub fn answer(&self, measured: u64) -> Option<&str> {
+    pub fn answer(&self, measured: u64) -> Option<&'static str> {
         let right = self.options.iter().rev().find(|(_, least)| measured >= *least);
-        right.map(|(name, _)| name.as_str())
+        right.map(|(name, _)| *name)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::Command;
+    use crate::lab::{Lab, Recording};
 
     const SCRIPT: &str = "
         # Two acts.
@@ -305,12 +305,31 @@ mod tests {
         let lesson = Lesson::parse(SCRIPT).expect("the script is right");
         assert_eq!(lesson.acts.len(), 2);
         let [hello, cut] = &lesson.acts[..] else { panic!("two acts") };
-        assert_eq!(hello.says[1].when.fields, [("count".to_owned(), "3".to_owned())]);
+        assert_eq!(hello.says[1].when.fields, [("count", "3")]);
         let ask = cut.ask.as_ref().expect("the act asks");
-        assert_eq!((ask.key.as_str(), ask.command.as_str()), ("cut", "cut a b"));
+        assert_eq!((ask.key, ask.command.as_str()), ("cut", "cut a b"));
         let guess = cut.guess.as_ref().expect("the act has a guess");
         assert_eq!(guess.answer(3_999_999), Some("now"));
         assert_eq!(guess.answer(4_000_000), Some("later"));
+    }
+
+    /// The first visit is played by its own requests, each done when the act before is over.
+    #[test]
+    fn the_first_visit_plays_to_its_end() {
+        let lesson = Lesson::first_visit();
+        let mut lab = Lab::new(Recording::first_visit());
+        let mut progress = Progress::default();
+        for _ in 0..4_000 {
+            lab.advance_to(lab.moment().at + Span::ms(100));
+            progress.read(&lesson, lab.trace(), lab.position());
+            let Some(act) = lesson.acts.get(progress.act) else { return };
+            if let (Some(ask), false, false) = (&act.ask, progress.done, progress.is_open()) {
+                let command = Command::parse(1, &ask.command).expect("the lesson writes it right");
+                // What cannot be done yet is tried again: a broker that starts is not off.
+                let _ = lab.issue(command);
+            }
+        }
+        panic!("it stands still in the act {}", lesson.acts[progress.act].name);
     }
 
     #[test]

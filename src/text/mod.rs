@@ -43,8 +43,16 @@ impl Language {
 
     fn sources(self) -> &'static [&'static str] {
         match self {
-            Language::English => &[include_str!("en.txt"), include_str!("facts.en.txt")],
-            Language::Chinese => &[include_str!("zh.txt"), include_str!("facts.zh.txt")],
+            Language::English => &[
+                include_str!("en.txt"),
+                include_str!("facts.en.txt"),
+                include_str!("../lessons/first_visit/en.txt"),
+            ],
+            Language::Chinese => &[
+                include_str!("zh.txt"),
+                include_str!("facts.zh.txt"),
+                include_str!("../lessons/first_visit/zh.txt"),
+            ],
         }
     }
 }

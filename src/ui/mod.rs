@@ -14,6 +14,7 @@ pub mod panels;
 pub mod playback;
 pub mod scene;
 pub mod view;
+pub mod visit;
 
 use std::time::Duration;
 
@@ -38,6 +39,7 @@ use panels::tree::Tree;
 use playback::Playback;
 use scene::Scene;
 use view::{Over, View};
+use visit::Visit;
 
 /// Puts the page in the seat that `index.html` keeps for it.
 ///
@@ -67,8 +69,10 @@ fn Page(
     provide_context(view);
     let by_link = matches!(opened, Some(Ok(_)));
     let mirror = begin(opened);
-    let scene = Scene::new(view, mirror);
     let playback = Playback::start(mirror, view);
+    let visit = Visit::new(mirror, playback, !by_link);
+    let scene = Scene::new(view, mirror, visit);
+    provide_context(visit);
     provide_context(mirror);
     provide_context(scene);
     provide_context(playback);

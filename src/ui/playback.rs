@@ -39,6 +39,8 @@ pub struct Playback {
     pub frame: RwSignal<u32>,
     mirror: Mirror,
     view: View,
+    /// Real time that is still to be rested, so that a sentence can be read.
+    resting: StoredValue<Span>,
     pacer: StoredValue<Pacer>,
     lookout: StoredValue<Lookout>,
 }
@@ -52,6 +54,7 @@ impl Playback {
             frame: RwSignal::new(0),
             mirror,
             view,
+            resting: StoredValue::new(Span::ZERO),
             pacer: StoredValue::new(Pacer::new(Pace::ByEvent)),
             lookout: StoredValue::new(Lookout::new(WORTH_A_STOP)),
         };
@@ -67,6 +70,13 @@ impl Playback {
     /// Pauses.
     pub fn pause(self) {
         self.playing.set(false);
+    }
+
+    /// Lets time stand for so long, so that something can be read; only at the event pace.
+    pub fn rest(self, real: Span) {
+        if self.pace.get_untracked() == 0 {
+            self.resting.set_value(real);
+        }
     }
 
     /// Takes the pace at this place of the list.
@@ -178,6 +188,11 @@ impl Playback {
 
     /// One frame of playing.
     fn advance(self, real: Span) {
+        let resting = self.resting.get_value();
+        if resting > Span::ZERO {
+            self.resting.set_value(resting.saturating_sub(real));
+            return self.tick();
+        }
         let (now, next) = self.mirror.with(|lab| {
             let next = self.lookout.try_update_value(|lookout| lookout.next(lab)).flatten();
             (lab.moment().at, next)

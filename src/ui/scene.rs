@@ -6,6 +6,7 @@ use leptos::prelude::*;
 
 use super::mirror::Mirror;
 use super::view::View;
+use super::visit::Visit;
 use crate::picture::ensemble::{self, Run};
 use crate::picture::inspector::{self, InspectorPicture};
 use crate::picture::sentence::SentencePicture;
@@ -33,7 +34,7 @@ pub struct Scene {
 
 impl Scene {
     /// The scene of the run that the page shows.
-    pub fn new(view: View, mirror: Mirror) -> Scene {
+    pub fn new(view: View, mirror: Mirror, visit: Visit) -> Scene {
         let before = RwSignal::new(Tree::new());
         let stage = Memo::new(move |_| shown(mirror, stage::stage));
         let tree = Memo::new(move |_| {
@@ -47,7 +48,9 @@ impl Scene {
         });
         let sentence = Memo::new(move |_| {
             mirror.track_trace();
-            mirror.with(|lab| story::told(Run::of(lab), lab.position()))
+            visit
+                .sentence()
+                .or_else(|| mirror.with(|lab| story::told(Run::of(lab), lab.position())))
         });
         Scene { stage, tree, inspector, sentence, mirror, view, before }
     }

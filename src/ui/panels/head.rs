@@ -7,6 +7,7 @@ use crate::picture::drawing::icon::Icon;
 use crate::text::Phrase;
 use crate::ui::icon::{IconOf, Mark};
 use crate::ui::mirror::use_mirror;
+use crate::ui::panels::guide::Task;
 use crate::ui::view::{Over, use_view};
 
 /// The head of the page.
@@ -26,6 +27,7 @@ pub fn Head() -> impl IntoView {
     view! {
         <header class="head">
             <h1 class="brand"><Mark/><span class="word">{move || view.key("page.name")}</span></h1>
+            <Task/>
             <span class="right">
                 <span class="meta">{meta}</span>
                 <button class="btn bare help-button" aria-haspopup="dialog" aria-keyshortcuts="?"

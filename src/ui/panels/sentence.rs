@@ -11,9 +11,11 @@ use crate::picture::sentence::{Chip, Field, SentencePicture};
 use crate::picture::target::Target;
 use crate::text::{Catalog, Phrase, Piece};
 use crate::ui::icon::IconOf;
+use crate::ui::panels::guide::{Question, Verdict};
 use crate::ui::playback::use_playback;
 use crate::ui::scene::use_scene;
 use crate::ui::view::{Over, View, use_view};
+use crate::ui::visit::use_visit;
 
 /// The sentence bar.
 #[component]
@@ -28,21 +30,26 @@ pub fn Sentence() -> impl IntoView {
         let name = name.unwrap_or_else(|| Phrase::key("page.panel.cluster"));
         view.say(&Phrase::key("page.act").with_phrase("name", name))
     };
+    let visit = use_visit();
+    let asks = move || visit.guess().is_some();
     let by_you = move || scene.sentence.with(|said| said.as_ref().is_some_and(|s| s.by_you));
     view! {
-        <section class="say" id="sentence" aria-label=move || view.key("page.panel.sentence")>
+        <section class="say" id="sentence" class:ask=asks aria-label=move || view.key("page.panel.sentence")>
+            <Show when=asks><Question/></Show>
+            <Show when=move || !asks()>
             <Show when=by_you>
                 <svg class="draw dm" width="20" height="20" viewBox="0 0 20 20" aria-hidden="true">
                     <path d="M10 1l9 9l-9 9l-9 -9z" class="userd"></path>
                     <text x="10" y="13" text-anchor="middle" class="userdt">{move || view.key("page.you.initial")}</text>
                 </svg>
             </Show>
-            <p>{words}</p>
+            <p><Verdict/>{words}</p>
             <button class="btn act" on:click=move |_| view.lay(Over::Sheet)>{act}</button>
             <button class="btn why-button" aria-keyshortcuts="[" on:click=move |_| scene.ask_why()>
                 <IconOf icon=Icon::Why/>{move || view.key("page.why")}<kbd class="kbd">"["</kbd>
             </button>
             <button class="btn ink" aria-keyshortcuts="E" on:click=move |_| playback.run_to_next()>{move || view.key("page.next")}<IconOf icon=Icon::Next/></button>
+            </Show>
         </section>
     }
 }
