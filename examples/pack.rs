@@ -37,6 +37,11 @@ fn main() -> ExitCode {
 }
 
 fn pack(folder: &Path) -> std::io::Result<()> {
+    for file in weight::files(folder)? {
+        if file.extension().is_some_and(|ending| ending == "wasm") {
+            std::fs::write(&file, without_names(&std::fs::read(&file)?))?;
+        }
+    }
     let page = folder.join("index.html");
     let (html, scripts) = outline_scripts(&std::fs::read_to_string(&page)?);
     for (name, text) in scripts {
@@ -49,6 +54,40 @@ fn pack(folder: &Path) -> std::io::Result<()> {
     );
     std::fs::write(folder.join("_headers"), headers)?;
     std::fs::write(folder.join(".nojekyll"), "")
+}
+
+/// A wasm module without the sections that are there for people: functions' names and tools' own.
+fn without_names(module: &[u8]) -> Vec<u8> {
+    const HEAD: usize = 8;
+    const CUSTOM: u8 = 0;
+    let mut kept = module[..HEAD].to_vec();
+    let mut at = HEAD;
+    while at < module.len() {
+        let (size, start) = number(module, at + 1);
+        let end = start + size;
+        let is_for_people = module[at] == CUSTOM && {
+            let (length, name) = number(module, start);
+            matches!(&module[name..name + length], b"name" | b"producers")
+        };
+        if !is_for_people {
+            kept.extend_from_slice(&module[at..end]);
+        }
+        at = end;
+    }
+    kept
+}
+
+/// The number at a place, seven bits a byte as wasm writes it, and the place behind it.
+fn number(module: &[u8], mut at: usize) -> (usize, usize) {
+    let (mut value, mut shift) = (0, 0);
+    loop {
+        let byte = module[at];
+        value |= usize::from(byte & 0x7f) << shift;
+        (at, shift) = (at + 1, shift + 7);
+        if byte < 0x80 {
+            return (value, at);
+        }
+    }
 }
 
 /// The page with each inline script replaced by a reference, and the files referred to.

@@ -10,6 +10,11 @@ pub type Journey = fn(&Visitor) -> Outcome;
 /// Every journey, by the name it is reported under.
 pub const ALL: &[(&str, Journey)] = &[
     ("it loads and is alive", it_loads),
+    ("a broker killed by a key loses its znode", a_killed_broker_loses_its_znode),
+    ("another broker becomes controller", another_broker_becomes_controller),
+    ("the cursor goes back and comes again", the_cursor_goes_back),
+    ("a link shows the same state", a_link_shows_the_same_state),
+    ("a damaged link is refused", a_damaged_link_is_refused),
     ("a panic shows the recording", a_panic_shows_the_recording),
     ("it has no barrier that axe can find", it_has_no_barrier),
 ];
@@ -26,17 +31,106 @@ pub fn all_was_quiet(visitor: &Visitor) -> Outcome {
     if foreign == "[]" { Ok(()) } else { Err(format!("asked of other hosts: {foreign}")) }
 }
 
-/// Opens the page and waits until the cluster is there.
+/// The page has been mounted.
+const ALIVE: &str = "document.getElementById('app').getAttribute('aria-busy') !== 'true'";
+
+/// Opens the page and waits until it is there.
 fn open(visitor: &Visitor, rest: &str) -> Outcome {
     visitor.open(rest)?;
-    let alive = "document.getElementById('app').getAttribute('aria-busy') !== 'true'";
-    visitor.until("a page that is alive", alive)
+    visitor.until("a page that is alive", ALIVE)
 }
 
 fn it_loads(visitor: &Visitor) -> Outcome {
     open(visitor, "")?;
     visitor.until("a title", "document.title.includes('Zootrope')")?;
     visitor.until("no panel of a stopped page", "document.getElementById('stopped').hidden")
+}
+
+/// The brokers' rows in the tree, but those of znodes that have gone.
+const REGISTERED: &str = "document.querySelectorAll(\
+    '#tree [data-path^=\"/brokers/ids/\"]:not(.ghost)').length";
+
+/// The name of the broker that is told to be the controller.
+const CONTROLLER: &str = "(document.querySelector(\
+    '#stage [data-process^=broker][aria-label*=controller]')?.dataset.process ?? '')";
+
+/// Opens the page and waits until all brokers are there, one of them the controller.
+fn open_running(visitor: &Visitor) -> Outcome {
+    open(visitor, "")?;
+    visitor.until("three brokers in the tree", &format!("{REGISTERED} === 3"))?;
+    visitor.until("a controller on the stage", &format!("{CONTROLLER} !== ''"))
+}
+
+/// Selects a process by the focus, as Tab would, and presses the key.
+fn press_on(visitor: &Visitor, process: &str, key: char) -> Outcome {
+    visitor.run(&format!("document.querySelector('#stage [data-process={process}]').focus()"))?;
+    visitor.press(key)
+}
+
+fn a_killed_broker_loses_its_znode(visitor: &Visitor) -> Outcome {
+    open_running(visitor)?;
+    press_on(visitor, "broker1", 'k')?;
+    let gone = "document.querySelector(\
+        '#tree [data-path=\"/brokers/ids/1\"]:not(.ghost)') === null";
+    visitor.until("the end of broker 1's znode", gone)?;
+    visitor.until("two brokers in the tree", &format!("{REGISTERED} === 2"))
+}
+
+fn another_broker_becomes_controller(visitor: &Visitor) -> Outcome {
+    open_running(visitor)?;
+    let first = visitor.text(CONTROLLER)?;
+    press_on(visitor, &first, 'k')?;
+    let other = format!("{CONTROLLER} !== '' && {CONTROLLER} !== '{first}'");
+    visitor.until("another controller on the stage", &other)
+}
+
+/// Stops time; gives back the hash of the whole state.
+fn hold(visitor: &Visitor) -> Outcome<String> {
+    visitor.run("delete document.body.dataset.stateHash")?;
+    let playing = "document.querySelector('#transport .play').getAttribute('aria-pressed')";
+    if visitor.text(playing)? == "true" {
+        visitor.press(' ')?;
+    }
+    state(visitor)
+}
+
+fn state(visitor: &Visitor) -> Outcome<String> {
+    visitor.until("the hash of the state", "!!document.body.dataset.stateHash")?;
+    visitor.text("document.body.dataset.stateHash")
+}
+
+fn the_cursor_goes_back(visitor: &Visitor) -> Outcome {
+    const HOME: char = '\u{e011}';
+    const END: char = '\u{e010}';
+    open_running(visitor)?;
+    let at_the_end = hold(visitor)?;
+    visitor.press(HOME)?;
+    let other = format!("document.body.dataset.stateHash !== '{at_the_end}'");
+    visitor.until("another state at the beginning", &other)?;
+    visitor.until("a tree without brokers", &format!("{REGISTERED} === 0"))?;
+    visitor.press(END)?;
+    let same = format!("document.body.dataset.stateHash === '{at_the_end}'");
+    visitor.until("the state of before", &same)
+}
+
+fn a_link_shows_the_same_state(visitor: &Visitor) -> Outcome {
+    open_running(visitor)?;
+    press_on(visitor, "broker1", 'k')?;
+    let here = hold(visitor)?;
+    visitor.press('l')?;
+    visitor.until("a link in the address", "location.hash.startsWith('#1')")?;
+    let link = visitor.text("location.href")?;
+    visitor.new_tab()?;
+    visitor.go(&link)?;
+    visitor.until("a page that is alive", ALIVE)?;
+    let there = hold(visitor)?;
+    if here == there { Ok(()) } else { Err(format!("{here} here, {there} behind the link")) }
+}
+
+fn a_damaged_link_is_refused(visitor: &Visitor) -> Outcome {
+    open(visitor, "#1AAAA")?;
+    visitor.until("no panel of a stopped page", "document.getElementById('stopped').hidden")?;
+    visitor.until("three brokers in the tree", &format!("{REGISTERED} === 3"))
 }
 
 fn a_panic_shows_the_recording(visitor: &Visitor) -> Outcome {

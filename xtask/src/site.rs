@@ -35,7 +35,8 @@ pub fn serve() -> Outcome {
 pub fn build() -> Result<(), String> {
     tools::install(Wanted::Page)?;
     println!("building the page: some minutes the first time");
-    let flags = ["build", "--release", "--offline", "--public-url", "./"];
+    let flags =
+        ["build", "--release", "--cargo-profile", "page", "--offline", "--public-url", "./"];
     let built =
         fetch()? && program("trunk", &flags).within(&crate::top()).env("NO_COLOR", "true").run()?;
     if !built {

@@ -101,7 +101,8 @@ fn wasm_tests() -> Sum {
 
 /// The engine's figures in a browser, and the file that they are written to.
 pub fn figures() -> Result<PathBuf, String> {
-    let flags = ["test", "--locked", "--release", "--target", WASM, "--test", "figures", "--"];
+    let flags =
+        ["test", "--locked", "--profile", "page", "--target", WASM, "--test", "figures", "--"];
     let program = in_browser(cargo(&[&flags[..], &["--nocapture"]].concat()));
     let (succeeded, lines) = program.within(&crate::top()).lines()?;
     if !succeeded {

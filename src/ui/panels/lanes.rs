@@ -10,6 +10,7 @@ use wasm_bindgen::JsCast;
 use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement, PointerEvent, WheelEvent};
 
 use super::PanelHead;
+use crate::kafka::znodes;
 use crate::picture::chronicle::{Chronicle, Lane};
 use crate::picture::lanes::{LanesPicture, PAST, Row, Window, lanes};
 use crate::picture::target::Target;
@@ -52,7 +53,9 @@ pub fn Lanes() -> impl IntoView {
             </ul>
             <div class="lane-view">
                 <canvas node_ref=canvas aria-hidden="true"
-                    on:pointerdown=move |event| scrub(mirror, picture_window(mirror, scale, size), &event)
+                    on:pointerdown=move |event| {
+                        scrub(mirror, picture_window(mirror, scale, size), &event);
+                    }
                     on:pointermove=move |event| {
                         if event.buttons() == 1 {
                             scrub(mirror, picture_window(mirror, scale, size), &event);
@@ -125,7 +128,7 @@ fn target(mirror: Mirror, lane: Lane) -> Option<Target> {
     match lane {
         Lane::Server(id) | Lane::Broker(id) | Lane::Member(id) => Some(Target::Process(named(id))),
         Lane::Session(id) => Some(Target::Session(named(id))),
-        Lane::Controller => Some(Target::Znode("/controller".into())),
+        Lane::Controller => Some(Target::Znode(znodes::controller().to_string())),
     }
 }
 

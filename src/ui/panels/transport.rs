@@ -99,7 +99,9 @@ fn Paces(
             Pace::Fixed(fast) => format!("{} : 1", fast / 1_000),
         };
         view! {
-            <option value=place.to_string() selected=move || playback.pace.get() == place>{said}</option>
+            <option value=place.to_string() selected=move || playback.pace.get() == place>
+                {said}
+            </option>
         }
     };
     let chosen = move |event| {

@@ -73,7 +73,9 @@ pub fn Tree() -> impl IntoView {
                 aria-activedescendant=active
                 on:keydown=move |event| walk(view, scene, lines, &event)>
                 <div class="all" style:height=height role="presentation">
-                    {(0..SLOTS).map(|number| view! { <Place number=number first=first lines=lines/> }).collect_view()}
+                    {(0..SLOTS)
+                        .map(|number| view! { <Place number=number first=first lines=lines/> })
+                        .collect_view()}
                 </div>
             </div>
         </section>
