@@ -244,7 +244,11 @@ impl<'a> Teller<'a> {
         let mut calendar = Calendar::new(self.steps, place);
         let mut txns = Vec::new();
         let mut has_come = self.court.has_come(recorded, &txns);
+        let before_step = self.trace.len();
         loop {
+            if self.trace.len() > before_step + STORM {
+                return Err(format!("{what}: our cluster does not come to rest"));
+            }
             let complete = has_come && self.is_complete(&awaited, recorded);
             let ends = clock.ends(complete);
             if !self.advance(ends) {
@@ -440,6 +444,9 @@ impl<'a> Teller<'a> {
         self.held.sort();
     }
 }
+
+/// More events than any step takes.
+const STORM: usize = 2_000_000;
 
 /// The port while columns are laid out.
 fn port_of(broker: i32) -> u16 {
