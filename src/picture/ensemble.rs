@@ -275,6 +275,9 @@ fn note(
 ) {
     for (path, connection, _) in table.iter() {
         let who = cluster.name(connection.peer).to_string();
-        watches.entry(path.to_string()).or_default().push((watch, who));
+        let here = watches.entry(path.to_string()).or_default();
+        if !here.contains(&(watch, who.clone())) {
+            here.push((watch, who));
+        }
     }
 }

@@ -191,6 +191,11 @@ pub fn called(name: &str) -> Phrase {
     }
 }
 
+/// The name of a process where there is little room: `broker1` is b1.
+pub fn short(name: &str) -> String {
+    name.strip_prefix("broker").map_or_else(|| name.to_string(), |id| format!("b{id}"))
+}
+
 /// How long ago something was, in tenths of a second.
 pub fn tenths_ago(at: SimTime, now: SimTime) -> i32 {
     let micros = now.as_micros().saturating_sub(at.as_micros());

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::drawing::plain_seconds;
 use super::ensemble::{self, Run};
 use super::stage::Thread;
+use super::story;
 use super::znode_value;
 use crate::kafka::znodes;
 use crate::text::Phrase;
@@ -239,10 +240,23 @@ fn row(
         place,
         value: value(sight.now, path, znode, open),
         owner,
-        watches: sight.watches.get(path).cloned().unwrap_or_default(),
+        watches: strung(sight.watches.get(path)),
         change: change(sight, path, open),
         path: path.to_string(),
     })
+}
+
+/// The watchers of a path, those of a kind together, by their short names.
+fn strung(watches: Option<&Vec<(Watch, String)>>) -> Vec<(Watch, String)> {
+    let mut strung: Vec<(Watch, String)> = Vec::new();
+    for (watch, who) in watches.into_iter().flatten() {
+        let who = story::short(who);
+        match strung.iter_mut().find(|(kind, _)| kind == watch) {
+            Some((_, names)) => *names = format!("{names} {who}"),
+            None => strung.push((*watch, who)),
+        }
+    }
+    strung
 }
 
 fn kind(znode: &Znode) -> Kind {

@@ -118,7 +118,20 @@ fn records(seat: &Seat, replica: &Replica) -> Drawing {
         drawing.path((0, 0), run(gate, end), format!("rec {kind} open"));
     }
     if replica.stand == Stand::Out {
-        drawing.text((end + 4, y + 10), Phrase::key("page.strip.out"), "t11 it gonet");
+        drawing.over(out(seat, end));
+    }
+    drawing
+}
+
+/// The word for a strip that is out: behind its records, or above its end if there is no room.
+fn out(seat: &Seat, end: i32) -> Drawing {
+    let mut drawing = Drawing::new();
+    let (word, class) = (Phrase::key("page.strip.out"), "t11 it gonet");
+    let y = seat.at.1;
+    if end + 24 < seat.rail() + seat.cells * PITCH {
+        drawing.text((end + 4, y + 10), word, class);
+    } else if seat.airy {
+        drawing.ended((seat.end(), y - 4), word, class);
     }
     drawing
 }

@@ -11,6 +11,7 @@ use web_sys::KeyboardEvent;
 use super::PanelHead;
 use crate::picture::drawing::icon::Icon;
 use crate::picture::shape::tenths;
+use crate::picture::story;
 use crate::picture::target::Target;
 use crate::picture::tree::{Change, Kind, Row, TreePicture, Watch};
 use crate::text::Phrase;
@@ -231,14 +232,15 @@ fn kind_icon(kind: Kind) -> Icon {
 
 fn value_view(view: View, row: &Row) -> Option<impl IntoView + use<>> {
     let words = match (&row.owner, &row.value) {
-        (Some(owner), _) => {
+        (Some(owner), value) if *value == Phrase::nothing() => {
             let key = if owner.silent { "page.znode.still" } else { "page.znode.owner" };
-            Phrase::key(key).with("owner", &owner.process)
+            Phrase::key(key).with("owner", story::short(&owner.process))
         }
-        (None, value) if *value == Phrase::nothing() && !row.open && row.children > 0 => {
-            Phrase::key("page.znode.children").with("n", row.children)
+        (_, value) if *value == Phrase::nothing() && !row.open && row.children > 0 => {
+            let key = if row.children == 1 { "page.znode.child" } else { "page.znode.children" };
+            Phrase::key(key).with("n", row.children)
         }
-        (None, value) => value.clone(),
+        (_, value) => value.clone(),
     };
     Some(view! { <span class="vl">{move || view.say(&words)}</span> })
 }
@@ -279,9 +281,9 @@ fn watch_view(watch: Watch, who: String) -> impl IntoView {
     };
     view! {
         <span class="who">{who}</span>
-        <svg class="draw string" class:dashed=watch == Watch::Exists width="38" height="16" viewBox="0 0 38 16" aria-hidden="true">
+        <svg class="draw string" class:dashed=watch == Watch::Exists width="28" height="16" viewBox="0 0 28 16" aria-hidden="true">
             <path d=path class="ln1 nofill"></path>
-            <path d="M12 7H38" class="edge"></path>
+            <path d="M12 7H28" class="edge"></path>
         </svg>
     }
 }
