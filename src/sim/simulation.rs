@@ -369,14 +369,22 @@ impl<P: Process> Sim<P> {
         (view >= current).then_some(scheduled)
     }
 
-    /// A process that is off refuses messages; everything else is lost on it.
+    /// A process that is off refuses messages; everything else is lost on it. But it does not come
+    /// back with a connection that the other end has left.
     fn refuse(&mut self, scheduled: Scheduled<Words<P>>) {
-        let Pending::Message { from, to, view, .. } = scheduled.pending else { return };
+        let (from, to, view, answers) = match scheduled.pending {
+            Pending::Message { from, to, view, .. } => (from, to, view, true),
+            Pending::Hangup { from, to, closing } => (from, to, closing, false),
+            _ => return,
+        };
         let link = self.link(to, from);
         if view < link.view {
             return;
         }
         link.view = view + 1;
+        if !answers {
+            return;
+        }
         let at = self.landing(scheduled.at, to, from);
         self.schedule(at, scheduled.cause, Pending::Hangup { from: to, to: from, closing: view });
     }
@@ -698,8 +706,8 @@ impl<P: Process> Intervention<'_, P> {
             path == Some((a, b)) || path == Some((b, a))
         });
         let now = self.sim.now;
+        let closing = self.sim.link(a, b).view.max(self.sim.link(b, a).view);
         for (from, to) in ways(a, b, Direction::Both) {
-            let closing = self.sim.link(to, from).view;
             self.sim.schedule(now, self.id, Pending::Hangup { from, to, closing });
         }
         let (from, to) = (self.named(a), self.named(b));

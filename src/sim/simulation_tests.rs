@@ -195,6 +195,45 @@ fn a_dropped_message_breaks_its_connection() {
 }
 
 #[test]
+fn who_was_off_does_not_come_back_with_a_broken_connection() {
+    let (mut sim, mut trace) = (Sim::new(7, Network::default()), Trace::default());
+    sim.add("a", pinger(B));
+    sim.add("b", pinger(A));
+    sim.intervene(("start", Some(A)), &mut trace, |i| i.start(A));
+    sim.step(&mut trace);
+    let message = sim.flights().next().expect("it pings when it boots").id;
+    sim.intervene(("drop", None), &mut trace, |i| i.drop(message));
+    sim.advance_to(ms(5), &mut trace);
+    sim.intervene(("freeze", Some(A)), &mut trace, |i| i.freeze(A));
+    sim.intervene(("start", Some(B)), &mut trace, |i| i.start(B));
+    sim.advance_to(ms(8), &mut trace);
+    sim.intervene(("thaw", Some(A)), &mut trace, |i| i.thaw(A));
+    sim.advance_to(ms(9), &mut trace);
+    assert_eq!(sim.process(A).heard, [1]);
+}
+
+#[test]
+fn a_drop_breaks_the_connection_for_both_ends_alike() {
+    let (mut sim, mut trace) = started();
+    sim.advance_to(ms(30), &mut trace);
+    sim.intervene(("send", Some(A)), &mut trace, |i| i.request(A, 999));
+    sim.advance_to(Moment { at: sim.now(), done: sim.moment().done + 1 }, &mut trace);
+    let message = sim.flights().find(|f| *f.message == 999).map(|f| f.id);
+    let message = message.expect("the message is on its way");
+    sim.intervene(("kill", Some(B)), &mut trace, |i| i.kill(B));
+    sim.intervene(("drop", None), &mut trace, |i| i.drop(message));
+    sim.advance_to(ms(35), &mut trace);
+    sim.intervene(("start", Some(B)), &mut trace, |i| {
+        i.start(B);
+        i.freeze(B);
+    });
+    sim.advance_to(ms(45), &mut trace);
+    sim.intervene(("thaw", Some(B)), &mut trace, |i| i.thaw(B));
+    sim.advance_to(ms(46), &mut trace);
+    assert!(sim.process(B).heard.contains(&5), "sent at 40 ms: {:?}", sim.process(B).heard);
+}
+
+#[test]
 fn a_delayed_message_holds_back_those_behind_it() {
     let (mut sim, mut trace) = started();
     let delay = |i: &mut Intervention<'_, Pinger>| i.delay_next(A, B, Span::ms(35));
