@@ -44,6 +44,10 @@ fn set_consumer(settings: &mut ConsumerSettings, name: &str, value: &str) -> Opt
         "max.poll.interval.ms" => settings.max_poll_interval = ms(value)?,
         "metadata.max.age.ms" => settings.metadata_max_age = ms(value)?,
         "auto.commit.interval.ms" => settings.auto_commit_interval = ms(value)?,
+        "request.timeout.ms" => settings.request_timeout = ms(value)?,
+        "retry.backoff.ms" => settings.retry_backoff = ms(value)?,
+        "fetch.max.wait.ms" => settings.fetch_max_wait = ms(value)?,
+        "isolation.level" if value == "read_uncommitted" => {}
         "enable.auto.commit" => settings.enable_auto_commit = value.parse().ok()?,
         "allow.auto.create.topics" => settings.allow_auto_create_topics = value.parse().ok()?,
         "group.instance.id" => settings.group_instance_id = Some(value.into()),
@@ -110,6 +114,12 @@ fn set_producer(settings: &mut ProducerSettings, name: &str, value: &str) -> Opt
         "max.block.ms" => settings.max_block = ms(value)?,
         "linger.ms" => settings.linger = ms(value)?,
         "retries" => settings.retries = value.parse().ok()?,
+        "retry.backoff.ms" => settings.retry_backoff = ms(value)?,
+        "metadata.max.age.ms" => settings.metadata_max_age = ms(value)?,
+        "batch.size" => settings.batch_size = value.parse().ok()?,
+        "max.in.flight.requests.per.connection" => {
+            settings.max_in_flight_requests_per_connection = value.parse().ok()?;
+        }
         _ => return None,
     }
     Some(())
