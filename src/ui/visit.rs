@@ -1,4 +1,4 @@
-//! The guided visit on the page: how far the lesson has come, its open guess, and what was answered.
+//! The guided visit on the page: how far the lesson has come, its open guess, what was answered.
 //!
 //! *Invariant:* the lesson follows the trace; here is only what a reader said of it.
 
