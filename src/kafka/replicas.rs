@@ -104,7 +104,7 @@ struct WaitingProduce {
 struct Fetcher {
     leader: BrokerAddress,
     /// The partitions, and from when on they may be fetched.
-    partitions: BTreeMap<TopicPartition, SimTime>,
+    partitions: Arc<BTreeMap<TopicPartition, SimTime>>,
     /// A fetch is on its way, or waits after a failure.
     busy: bool,
 }
@@ -118,7 +118,7 @@ pub struct Replicas {
     fetchers: BTreeMap<BrokerId, Fetcher>,
     controller_epoch: ControllerEpoch,
     configs: RedBlackTreeMapSync<TopicName, Arc<Config>>,
-    fetches: BTreeMap<u64, WaitingFetch>,
+    fetches: BTreeMap<u64, Arc<WaitingFetch>>,
     produces: BTreeMap<u64, WaitingProduce>,
     last_number: u64,
     wishes: BTreeMap<TopicPartition, AlterPartitionEntry>,
@@ -314,11 +314,11 @@ impl Replicas {
             self.stop_fetching(tp);
             let fetcher = self.fetchers.entry(leader.id).or_insert_with(|| Fetcher {
                 leader: leader.clone(),
-                partitions: BTreeMap::new(),
+                partitions: Arc::default(),
                 busy: false,
             });
             fetcher.leader = leader.clone();
-            fetcher.partitions.insert(tp.clone(), SimTime::ZERO);
+            Arc::make_mut(&mut fetcher.partitions).insert(tp.clone(), SimTime::ZERO);
         }
     }
 
@@ -376,7 +376,9 @@ impl Replicas {
 impl Replicas {
     fn stop_fetching(&mut self, tp: &TopicPartition) {
         for fetcher in self.fetchers.values_mut() {
-            fetcher.partitions.remove(tp);
+            if fetcher.partitions.contains_key(tp) {
+                Arc::make_mut(&mut fetcher.partitions).remove(tp);
+            }
         }
     }
 
@@ -440,10 +442,15 @@ impl Replicas {
         fetcher.busy = false;
         let later = turn.out.now() + turn.settings.replica_fetch_backoff;
         for answer in response.responses {
-            let Some(at) = fetcher.partitions.get_mut(&answer.partition) else { continue };
+            if !fetcher.partitions.contains_key(&answer.partition) {
+                continue;
+            }
             let Some(partition) = self.partitions.get_mut(&answer.partition) else { continue };
             match answer.error {
-                Some(_) => *at = later,
+                Some(_) => {
+                    let partitions = Arc::make_mut(&mut fetcher.partitions);
+                    partitions.insert(answer.partition, later);
+                }
                 None => take_fetched(partition, answer, turn),
             }
         }
@@ -500,7 +507,7 @@ impl Replicas {
             return self.answer_fetch(caller, &request, turn);
         }
         let number = self.number();
-        self.fetches.insert(number, WaitingFetch { caller, request, deadline });
+        self.fetches.insert(number, Arc::new(WaitingFetch { caller, request, deadline }));
         self.arm(deadline, turn);
     }
 

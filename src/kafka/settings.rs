@@ -75,6 +75,8 @@ pub struct Settings {
     pub group_max_size: i32,
     pub transaction_state_log_num_partitions: i32,
     pub transaction_state_log_replication_factor: i32,
+    pub transaction_state_log_min_isr: i32,
+    pub group_coordinator_rebalance_protocols: Arc<str>,
     /// What else the broker's file says, name by name.
     pub others: BTreeMap<Arc<str>, Arc<str>>,
 }
@@ -123,6 +125,8 @@ impl Settings {
             group_max_size: i32::MAX,
             transaction_state_log_num_partitions: 50,
             transaction_state_log_replication_factor: 3,
+            transaction_state_log_min_isr: 2,
+            group_coordinator_rebalance_protocols: "classic".into(),
             others: BTreeMap::new(),
         }
     }
@@ -213,6 +217,8 @@ by_name! {
     "group.max.size" => group_max_size: number;
     "transaction.state.log.num.partitions" => transaction_state_log_num_partitions: number;
     "transaction.state.log.replication.factor" => transaction_state_log_replication_factor: number;
+    "transaction.state.log.min.isr" => transaction_state_log_min_isr: number;
+    "group.coordinator.rebalance.protocols" => group_coordinator_rebalance_protocols: text;
 }
 
 /// Values as text becomes them.
@@ -239,6 +245,10 @@ mod read {
     pub(super) fn minutes(text: &str) -> Result<Span, &'static str> {
         let minutes: u64 = text.parse().map_err(|_| "minutes")?;
         Ok(Span::secs(60) * minutes)
+    }
+
+    pub(super) fn text(text: &str) -> Result<Arc<str>, &'static str> {
+        Ok(text.into())
     }
 
     pub(super) fn optional_text(text: &str) -> Result<Option<Arc<str>>, &'static str> {
@@ -268,6 +278,10 @@ mod shown {
 
     pub(super) fn minutes(span: &Span) -> String {
         (span.as_ms() / 60_000).to_string()
+    }
+
+    pub(super) fn text(text: &Arc<str>) -> String {
+        text.to_string()
     }
 
     pub(super) fn optional_text(text: &Option<Arc<str>>) -> String {

@@ -9,8 +9,10 @@
 // Real: at most `zookeeper.max.in.flight.requests` are on their way; here a whole batch is, because
 // the answers come in the same order.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use rpds::RedBlackTreeSetSync;
 
 use super::words::Words;
 use crate::sim::{Event, Outbox, ProcessId};
@@ -73,8 +75,8 @@ pub struct Zookeeper {
     config: Config,
     client: Client<Tag>,
     batches: BTreeMap<Asker, Batch>,
-    nodes: BTreeSet<Path>,
-    children: BTreeSet<Path>,
+    nodes: RedBlackTreeSetSync<Path>,
+    children: RedBlackTreeSetSync<Path>,
 }
 
 impl Zookeeper {
@@ -84,8 +86,8 @@ impl Zookeeper {
             client: Client::new(config.clone()),
             config,
             batches: BTreeMap::new(),
-            nodes: BTreeSet::new(),
-            children: BTreeSet::new(),
+            nodes: RedBlackTreeSetSync::new_sync(),
+            children: RedBlackTreeSetSync::new_sync(),
         }
     }
 
@@ -148,22 +150,22 @@ impl Zookeeper {
 
     /// From now on reads of this znode leave a watch.
     pub fn watch_node(&mut self, path: Path) {
-        self.nodes.insert(path);
+        self.nodes.insert_mut(path);
     }
 
     /// From now on reads of this znode's children leave a watch.
     pub fn watch_children(&mut self, path: Path) {
-        self.children.insert(path);
+        self.children.insert_mut(path);
     }
 
     /// Reads of this znode leave no watch any more, and what a watch tells is not heard.
     pub fn unwatch_node(&mut self, path: &Path) {
-        self.nodes.remove(path);
+        self.nodes.remove_mut(path);
     }
 
     /// The same for its children.
     pub fn unwatch_children(&mut self, path: &Path) {
-        self.children.remove(path);
+        self.children.remove_mut(path);
     }
 
     /// A getData, with a watch if somebody has a use for it.

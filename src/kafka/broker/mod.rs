@@ -24,7 +24,7 @@ use super::metadata_cache::MetadataCache;
 use super::replicas::{Replicas, StoredReplicas};
 use super::settings::{Directory, Settings};
 use super::wire::Wire;
-use super::words::{BrokerFact, BrokerTimer, Message, Request, Timer, Words};
+use super::words::{BrokerFact, BrokerTimer, Message, Request, Text, Timer, Words};
 use super::zookeeper::{Asker, Heard, Zookeeper};
 use crate::sim::{Event, Outbox, Process, ProcessId};
 use crate::zk;
@@ -158,6 +158,11 @@ impl Broker {
 
     fn boot(&mut self, out: &mut Outbox<'_, Words>) {
         let settings = &self.settings;
+        if let Err(words) = check(settings) {
+            let (broker, error) = (settings.broker_id, Text::from(words));
+            out.tell(BrokerFact::BrokerFatal { broker, error });
+            return out.exit(1);
+        }
         let stored = std::mem::replace(&mut self.disk.replicas, RedBlackTreeMapSync::new_sync());
         let me = settings.broker_id;
         let mut running = Running {
@@ -396,6 +401,16 @@ impl Running {
         if let Some(purpose) = self.wire.answered(from, message.correlation_id) {
             self.call_answered(purpose, message.response, site, out);
         }
+    }
+}
+
+/// Whether a broker with these settings can run at all; if not, what it says.
+// Source: KafkaConfig.validateValues, ConfigException (3.9)
+fn check(settings: &Settings) -> Result<(), &'static str> {
+    let protocols = settings.group_coordinator_rebalance_protocols.split(',');
+    match protocols.into_iter().any(|protocol| protocol.trim() == "consumer") {
+        true => Err("The new 'consumer' rebalance protocol is only supported in KRaft cluster."),
+        false => Ok(()),
     }
 }
 

@@ -4,6 +4,7 @@
 // Source: KafkaController.processBrokerChange, onBrokerStartup, onBrokerFailure (3.9)
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::context::{LiveBroker, PartitionPhase, Replica, ReplicaPhase};
 use super::failover::{ids_in, live_in};
@@ -61,7 +62,7 @@ impl Controller {
             Step::Settled(ids) => self.brokers_settled(ids),
             Step::WatchThem(ids) => self.watch_brokers(&ids, turn),
             Step::Failed(ids) => self.brokers_failed(&ids, turn),
-            Step::LiveAgain(brokers) => self.context.live.extend(brokers),
+            Step::LiveAgain(brokers) => Arc::make_mut(&mut self.context.live).extend(brokers),
             Step::TellUnlessTold(replicas) => self.tell_unless_told(&replicas, turn),
             Step::Modified(id) => {
                 let read = turn.zk.get_data(znodes::broker(id));
@@ -106,7 +107,7 @@ impl Controller {
         let mut steps: Vec<Any> = Vec::new();
         if !new.is_empty() {
             let started = ids(&new);
-            self.context.live.extend(new);
+            Arc::make_mut(&mut self.context.live).extend(new);
             steps.push(Step::Started(started).into());
         }
         if !bounced.is_empty() {
@@ -151,7 +152,7 @@ impl Controller {
 
     fn brokers_failed(&mut self, ids: &[BrokerId], turn: &mut Turn<'_, '_>) {
         for id in ids {
-            self.context.live.remove(id);
+            Arc::make_mut(&mut self.context.live).remove(id);
             self.context.shutting_down.remove(id);
             turn.zk.unwatch_node(&znodes::broker(*id));
         }
@@ -183,7 +184,8 @@ impl Controller {
 
     fn modified(&mut self, id: BrokerId, replies: &Replies, turn: &mut Turn<'_, '_>) {
         let Some(found) = live_in(&[id], replies, turn).remove(&id) else { return };
-        let Some(known) = self.context.live.get_mut(&id) else { return };
+        let live = Arc::make_mut(&mut self.context.live);
+        let Some(known) = live.get_mut(&id) else { return };
         if known.address != found.address {
             known.address = found.address;
             let replicas = self.context.replicas_on(&[id]);

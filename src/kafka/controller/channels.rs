@@ -8,6 +8,7 @@
 // Source: kafka.controller.ControllerChannelManager, RequestSendThread (3.9)
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use crate::kafka::broker::Turn;
 use crate::kafka::id::BrokerId;
@@ -30,13 +31,13 @@ pub struct Channel {
 
 /// All of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Channels(BTreeMap<BrokerId, Channel>);
+pub struct Channels(BTreeMap<BrokerId, Arc<Channel>>);
 
 impl Channels {
     /// Opens a channel to a broker.
     pub fn add(&mut self, address: BrokerAddress) {
         let channel = Channel { address, waiting: VecDeque::new(), sent: None };
-        self.0.entry(channel.address.id).or_insert(channel);
+        self.0.entry(channel.address.id).or_insert_with(|| Arc::new(channel));
     }
 
     /// Closes the channel to a broker: what waited is lost.
@@ -55,14 +56,14 @@ impl Channels {
 
     /// Sends a request when those before it are answered.
     pub fn send(&mut self, broker: BrokerId, request: Request, turn: &mut Turn<'_, '_>) {
-        let Some(channel) = self.0.get_mut(&broker) else { return };
+        let Some(channel) = self.0.get_mut(&broker).map(Arc::make_mut) else { return };
         channel.waiting.push_back(request);
         channel.next(turn);
     }
 
     /// The request on its way is answered; gives it back.
     pub fn answered(&mut self, broker: BrokerId, turn: &mut Turn<'_, '_>) -> Option<Request> {
-        let channel = self.0.get_mut(&broker)?;
+        let channel = Arc::make_mut(self.0.get_mut(&broker)?);
         let sent = channel.sent.take();
         channel.next(turn);
         sent

@@ -120,7 +120,7 @@ pub type Replica = (TopicPartition, BrokerId);
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Knowledge {
     /// The registered brokers.
-    pub live: BTreeMap<BrokerId, LiveBroker>,
+    pub live: Arc<BTreeMap<BrokerId, LiveBroker>>,
     /// Those among them that have asked to stop.
     pub shutting_down: BTreeSet<BrokerId>,
     /// All topics, and their ids.

@@ -5,6 +5,7 @@
 // Source: KafkaController.onControllerFailover, initializeControllerContext (3.9)
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::context::{Leadership, LiveBroker, PartitionPhase, ReplicaPhase};
 use super::{Controller, Step as Any, balance, deletion, partitions, reassignment, replicas};
@@ -184,7 +185,7 @@ impl Controller {
     }
 
     fn broker_data_read(&mut self, ids: &[BrokerId], replies: &Replies, turn: &mut Turn<'_, '_>) {
-        self.context.live = live_in(ids, replies, turn);
+        self.context.live = Arc::new(live_in(ids, replies, turn));
         self.context.shutting_down.clear();
         let read = turn.zk.get_children(znodes::topics());
         self.ask(vec![read], Step::TopicsRead, turn);
