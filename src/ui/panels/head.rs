@@ -31,6 +31,7 @@ pub fn Head() -> impl IntoView {
             <span class="right">
                 <span class="meta">{meta}</span>
                 <button class="btn bare help-button" aria-haspopup="dialog" aria-keyshortcuts="?"
+                    aria-label=move || view.key("page.head.help")
                     on:click=move |_| view.lay(Over::Help)>
                     <IconOf icon=Icon::Help/><span>{move || view.key("page.head.help")}</span>
                 </button>
