@@ -37,7 +37,8 @@ fn known<'a>(run: Run<'a>) -> Known<'a> {
         let Some(running) = broker.running() else { continue };
         for partition in running.replicas().partitions() {
             let last = known.entry(&partition.tp).or_insert(partition);
-            if partition.partition_epoch > last.partition_epoch {
+            let newer = |p: &Partition| (p.partition_epoch, p.leads());
+            if newer(partition) > newer(last) {
                 *last = partition;
             }
         }

@@ -112,8 +112,14 @@ fn concerns(cluster: &Cluster, record: &Record<'_>, about: &About) -> bool {
 
 /// The sentence for the cursor: of the steps of the last moment the heaviest, the later of two.
 pub fn told(run: Run<'_>, end: usize) -> Option<SentencePicture> {
+    told_from(run, end, STEP + 1).or_else(|| told_from(run, end, STEP))
+}
+
+/// The same, of steps that weigh at least so much.
+fn told_from(run: Run<'_>, end: usize, least: u8) -> Option<SentencePicture> {
     let first = end.saturating_sub(REACH);
-    let worth = (first..end).rev().filter(|index| is_step(run.trace, *index));
+    let weighs = |index: &usize| run.trace.get(*index).is_some_and(|r| weight(&r) >= least);
+    let worth = (first..end).rev().filter(weighs);
     let records = worth.filter_map(|index| run.trace.get(index));
     let mut newest = None;
     let mut best: Option<Record<'_>> = None;

@@ -162,6 +162,9 @@ fn sign(mirror: Mirror, playback: Playback) {
 
 /// Does what a key means.
 fn obey(act: Act, view: View, mirror: Mirror, scene: Scene, playback: Playback) {
+    if !matches!(act, Act::Help | Act::Up | Act::Verbs | Act::Cause | Act::Effect) {
+        scene.step();
+    }
     match act {
         Act::Play => playback.turn(),
         Act::Forward => playback.step(true),

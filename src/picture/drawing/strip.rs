@@ -150,7 +150,8 @@ fn pennant(seat: &Seat, replica: &Replica, epoch: i32) -> Drawing {
     let gate = seat.x_of(replica, replica.high_watermark);
     let words = Phrase::raw(format!("HW {}", replica.high_watermark));
     let class = if seat.gone { "t10 gonet" } else { "t10" };
-    drawing.ended(((gate + 3).max(x + 62), y - 5), words, class);
+    let under = (gate + 3).max(x + 62).min(seat.end() - 29);
+    drawing.ended((under, y - 5), words, class);
     drawing.ended((seat.end(), y - 5), Phrase::raw("LEO"), "t10 minor i3");
     drawing
 }
