@@ -93,7 +93,7 @@ pub fn brokers(run: Run<'_>) -> Vec<Broker> {
             epoch: i64::from(running.controller().epoch().0),
             stale: active.is_some_and(|active| active != id),
         });
-        let mut replicas = replicas(broker, &known, &firsts);
+        let mut replicas = replicas(run, broker, &known, &firsts);
         for replica in &mut replicas {
             if let Stand::Leading { .. } = replica.stand {
                 replica.committed = committed.get(&replica.partition).copied();
@@ -143,6 +143,7 @@ fn coordinates(running: &broker::Running) -> Vec<String> {
 }
 
 fn replicas(
+    run: Run<'_>,
     broker: &broker::Broker,
     known: &Known<'_>,
     firsts: &BTreeMap<TopicPartition, i64>,
@@ -152,7 +153,7 @@ fn replicas(
         let heard = known.get(&tp);
         Replica {
             partition: tp.to_string(),
-            stand: stand(broker, &tp, heard.copied()),
+            stand: stand(run, broker, &tp, heard.copied()),
             preferred: heard.is_some_and(|p| p.replicas.first() == Some(&broker.id())),
             first: firsts.get(&tp).copied().unwrap_or(0),
             end,
@@ -166,7 +167,12 @@ fn replicas(
 }
 
 /// A running broker leads what it believes to lead; of one that is gone, the others say what it is.
-fn stand(broker: &broker::Broker, tp: &TopicPartition, heard: Option<&Partition>) -> Stand {
+fn stand(
+    run: Run<'_>,
+    broker: &broker::Broker,
+    tp: &TopicPartition,
+    heard: Option<&Partition>,
+) -> Stand {
     let own = broker.running().and_then(|running| running.replicas().partition(tp));
     let leads = match own {
         Some(own) => own.leads(),
@@ -174,10 +180,22 @@ fn stand(broker: &broker::Broker, tp: &TopicPartition, heard: Option<&Partition>
     };
     match heard {
         Some(heard) if leads => Stand::Leading { epoch: heard.leader_epoch.0 },
-        Some(heard) if heard.isr.contains(&broker.id()) => Stand::Following,
+        Some(heard) if is_in_sync(run, heard, broker.id()) => Stand::Following,
         Some(_) => Stand::Out,
         None => Stand::Following,
     }
+}
+
+/// Only a leader knows the ISR; without one, it is what ZooKeeper keeps.
+fn is_in_sync(run: Run<'_>, heard: &Partition, id: BrokerId) -> bool {
+    if heard.leads() {
+        return heard.isr.contains(&id);
+    }
+    let kept = ensemble::witness(run.cluster).and_then(|(_, database)| {
+        let znode = database.tree.znode(&znodes::state(&heard.tp))?;
+        znodes::StateZnode::decode(&znode.data)
+    });
+    kept.is_none_or(|state| state.leadership.isr.contains(&id))
 }
 
 /// How far the slowest group has committed, by partition.

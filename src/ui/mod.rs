@@ -162,7 +162,7 @@ fn sign(mirror: Mirror, playback: Playback) {
 
 /// Does what a key means.
 fn obey(act: Act, view: View, mirror: Mirror, scene: Scene, playback: Playback) {
-    if !matches!(act, Act::Help | Act::Up | Act::Verbs | Act::Cause | Act::Effect) {
+    if !matches!(act, Act::Play | Act::Help | Act::Up | Act::Verbs | Act::Cause | Act::Effect) {
         scene.step();
     }
     match act {
