@@ -49,7 +49,7 @@ const RATED: &[(&str, u8)] = &[
     ("topic-created", STEP),
     ("partitions-added", STEP),
     ("topic-deleted", STEP),
-    ("leader-elected", STEP),
+    ("leader-elected", TURN),
     ("replica-removed", STEP),
     ("isr-shrunk", STEP),
     ("isr-expanded", STEP),
