@@ -65,6 +65,8 @@ const RATED: &[(&str, u8)] = &[
     ("request-refused", NOTHING),
     ("record-sent", NOTHING),
     ("record-acked", NOTHING),
+    ("offset-committed", NOTHING),
+    ("coordinator-found", NOTHING),
     ("record-read", NOTHING),
     ("position-reset", NOTHING),
     ("draw-fixed", NOTHING),

@@ -258,13 +258,12 @@ impl Progress {
         }
     }
 
-    /// A learner who does early what a later act asks for goes on there.
+    /// A learner who does early what the next request is about goes on there.
     fn skip_to_what_was_done(&mut self, lesson: &Lesson, fact: &impl Telling) {
-        let waits = lesson.acts.get(self.act).is_some_and(|act| act.ask.is_none());
-        let later = lesson.acts.iter().enumerate().skip(self.act + 1);
-        let asks = later.filter_map(|(place, act)| Some((place, act.ask.as_ref()?)));
-        let mut meant = asks.filter(|(_, ask)| ask.until.holds(fact));
-        if let (true, Some((place, _))) = (waits, meant.next()) {
+        let rest = lesson.acts.iter().enumerate().skip(self.act);
+        let next = rest.into_iter().find(|(_, act)| act.ask.is_some());
+        let Some((place, Act { ask: Some(ask), .. })) = next else { return };
+        if ask.until.holds(fact) {
             self.act = place;
         }
     }
