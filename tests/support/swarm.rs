@@ -68,8 +68,11 @@ fn random_setup(seed: u64, dice: &mut Dice) -> Setup {
     let zookeeper = dice.one(&SERVERS).expect("the table has rows");
     let brokers = dice.below(4);
     let latency = 500 + dice.below(20_000);
+    // With more replicas than brokers no group finds a coordinator, as in a real cluster.
+    let replicas = brokers.clamp(1, 3);
     let text = format!(
-        "setup seed={seed} zookeeper={zookeeper} brokers={brokers} latency.max.us={latency}"
+        "setup seed={seed} zookeeper={zookeeper} brokers={brokers} latency.max.us={latency} \
+        offsets.topic.num.partitions=5 offsets.topic.replication.factor={replicas}"
     );
     let recording = Recording::parse(&text).expect("it is written as set-ups are");
     recording.setup
