@@ -242,8 +242,18 @@ fn nothing_is_unwrapped_without_a_reason() {
 
 #[test]
 fn names_say_what_a_thing_is() {
-    const NO_NAMES: [&str; 9] =
-        ["Manager", "Helper", "Util", "Handler", "Processor", "Service", "Info", "Data", "World"];
+    const NO_NAMES: [&str; 10] = [
+        "Manager",
+        "Helper",
+        "Util",
+        "Handler",
+        "Processor",
+        "Service",
+        "Context",
+        "Info",
+        "Data",
+        "World",
+    ];
     const NO_FILES: [&str; 6] = ["utils", "util", "common", "types", "helpers", "misc"];
     let mut broken = Vec::new();
     for source in sources() {
