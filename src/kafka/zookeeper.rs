@@ -221,7 +221,11 @@ impl Zookeeper {
             Err(Error::SessionExpired) => return None,
             Err(Error::ConnectionLoss) => {
                 let op = batch.ops[place as usize].clone();
-                self.request(op, tag, out);
+                let again = out.embed(|out| self.client.request(op, tag, out));
+                if again.is_err() {
+                    // The session is being closed: whoever asked hears no more.
+                    self.batches.remove(&asker);
+                }
                 return None;
             }
             reply => batch.replies[place as usize] = Some(reply),
