@@ -563,7 +563,11 @@ fn start(cluster: &Cluster, name: &ProcessName) -> Result<Act, Refusal> {
     if cluster.power(id) != Power::Off {
         return Err(Refusal::On(name.clone()));
     }
-    Ok(Box::new(move |i| i.start(id)))
+    let news = work::news_for(cluster, id);
+    Ok(Box::new(move |i| {
+        i.start(id);
+        news.into_iter().for_each(|news| i.request(id, news));
+    }))
 }
 
 fn thaw(cluster: &Cluster, name: &ProcessName) -> Result<Act, Refusal> {

@@ -116,15 +116,12 @@ fn broker_added(cluster: &Cluster, id: BrokerId) -> Result<Act, Refusal> {
     if known(cluster, &name).is_ok() {
         return Err(Refusal::Taken(name));
     }
-    let all = cluster.processes();
-    let others = all.filter_map(|(id, _, process)| Some((id, process.broker()?.settings())));
-    let others: Vec<(ProcessId, &Settings)> = others.collect();
+    let others: Vec<_> = brokers(cluster).collect();
     let mut settings = others.first().ok_or(Refusal::NoBroker)?.1.clone();
     settings.broker_id = id;
     settings.host = name.0.clone();
     let new = ProcessId(cluster.processes().count() as u16);
-    let known = others.iter().copied().chain([(new, &settings)]);
-    let directory = Directory::new(known.map(|(id, other)| ((other.host.clone(), other.port), id)));
+    let directory = directory(others.iter().copied().chain([(new, &settings)]));
     let others: Vec<ProcessId> = others.iter().map(|(id, _)| *id).collect();
     Ok(Box::new(move |i| {
         let broker = Broker::new(settings, directory.clone());
@@ -135,6 +132,23 @@ fn broker_added(cluster: &Cluster, id: BrokerId) -> Result<Act, Refusal> {
         }
         i.start(added);
     }))
+}
+
+/// All brokers, running or not.
+fn brokers(cluster: &Cluster) -> impl Iterator<Item = (ProcessId, &Settings)> {
+    let all = cluster.processes();
+    all.filter_map(|(id, _, process)| Some((id, process.broker()?.settings())))
+}
+
+fn directory<'a>(brokers: impl Iterator<Item = (ProcessId, &'a Settings)>) -> Directory {
+    Directory::new(brokers.map(|(id, broker)| ((broker.host.clone(), broker.port), id)))
+}
+
+/// What a broker that starts must be told: who was added while it was off.
+pub(super) fn news_for(cluster: &Cluster, id: ProcessId) -> Option<Request> {
+    let broker = cluster.process(id).broker()?;
+    let now = directory(brokers(cluster));
+    (*broker.directory() != now).then_some(Request::Resolve(now))
 }
 
 fn topic_options(topic: &str, partitions: u16, replicas: &Replicas) -> Vec<String> {

@@ -141,7 +141,12 @@ impl Zookeeper {
         let replies = vec![None; ops.len()];
         let batch = Batch { ops: ops.into(), replies };
         for (place, op) in (0..).zip(batch.ops.iter()) {
-            self.request(op.clone(), Tag(asker, place), out);
+            let tag = Tag(asker, place);
+            let asked = out.embed(|out| self.client.request(op.clone(), tag, out));
+            if asked.is_err() {
+                // The session is no more, or is being closed: whoever asks now hears no answer.
+                return true;
+            }
         }
         let before = self.batches.insert(asker, batch);
         assert!(before.is_none(), "{asker:?} asks one batch at a time");
@@ -184,11 +189,6 @@ impl Zookeeper {
     pub fn get_children(&self, path: Path) -> Op {
         let watch = self.children.contains(&path);
         Op::GetChildren2 { path, watch }
-    }
-
-    fn request(&mut self, op: Op, tag: Tag, out: &mut Outbox<'_, Words>) {
-        let asked = out.embed(|out| self.client.request(op, tag, out));
-        asked.expect("an expired or closed client is replaced or asked no more");
     }
 
     fn hear(&mut self, notices: Vec<Notice<Tag>>, out: &mut Outbox<'_, Words>) -> Vec<Heard> {

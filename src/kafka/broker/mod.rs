@@ -146,6 +146,11 @@ impl Broker {
         self.settings.broker_id
     }
 
+    /// Where it looks for the others.
+    pub fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
     /// What is on its disk, while it does not run.
     pub fn disk(&self) -> &Disk {
         &self.disk
