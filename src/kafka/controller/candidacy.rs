@@ -17,6 +17,7 @@ use crate::zk::path::Path;
 use crate::zk::reply::{Error, OpResult};
 use crate::zk::request::Op;
 use crate::zk::stat::{Bytes, SessionId};
+use crate::zk::zxid::Zxid;
 
 /// What may be done.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -108,10 +109,7 @@ impl Registration {
         match parts(&replies[0]) {
             Ok(results) => {
                 let OpResult::Set(stat) = &results[1] else { return Registered::Taken };
-                self.epoch = BrokerEpoch(stat.czxid.0);
-                self.session = turn.zk.session();
-                let (broker, epoch) = (self.broker, self.epoch);
-                turn.out.tell(BrokerFact::BrokerRegistered { broker, epoch });
+                self.is_own(stat.czxid, turn);
                 Registered::Yes
             }
             Err((_, Error::NodeExists)) => Registered::Ask(turn.zk.get_data(self.path())),
@@ -119,16 +117,28 @@ impl Registration {
         }
     }
 
+    /// The znode is this process's, made with this txn.
+    fn is_own(&mut self, czxid: Zxid, turn: &mut Turn<'_, '_>) {
+        self.epoch = BrokerEpoch(czxid.0);
+        self.session = turn.zk.session();
+        let (broker, epoch) = (self.broker, self.epoch);
+        turn.out.tell(BrokerFact::BrokerRegistered { broker, epoch });
+    }
+
     /// Takes what was in the way: gone meanwhile, this process's own of an earlier session, or
     /// another's.
     // Source: CheckedEphemeral.getAfterNodeExists; KAFKA-7165
-    pub fn in_the_way(&self, replies: &Replies, turn: &Turn<'_, '_>) -> Registered {
+    pub fn in_the_way(&mut self, replies: &Replies, turn: &mut Turn<'_, '_>) -> Registered {
         match data(&replies[0]) {
             None => Registered::Ask(self.write(turn)),
+            // The write had been done, and its answer was lost with the connection.
+            Some((_, stat)) if stat.ephemeral_owner == turn.zk.session() => {
+                self.is_own(stat.czxid, turn);
+                Registered::Yes
+            }
             Some((_, stat)) if stat.ephemeral_owner == self.session => {
                 Registered::Ask(Op::Delete { path: self.path(), version: -1 })
             }
-            Some((_, stat)) if stat.ephemeral_owner == turn.zk.session() => Registered::Yes,
             Some(_) => Registered::Taken,
         }
     }
