@@ -504,7 +504,9 @@ impl Producer {
             (Purpose::Produce(batches), Response::Produce(told)) => {
                 self.produced(batches, &told, out);
             }
-            (_, other) => unreachable!("{} answers nothing that was asked", other.name()),
+            // Real: an answer comes on the connection that asked; here one meant for an earlier life
+            // of this process can come on the next connection, because a link is one path.
+            _ => {}
         }
     }
 
