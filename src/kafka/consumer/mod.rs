@@ -187,8 +187,8 @@ impl Consumer {
             (Purpose::FetchOffsets, Response::OffsetFetch(told)) => self.offsets_told(told, out),
             (Purpose::ListOffsets, Response::ListOffsets(told)) => self.positions_told(told, out),
             (Purpose::Fetch(asked), Response::Fetch(told)) => self.fetched(&asked, told, out),
-            // Real: an answer comes on the connection that asked; here one meant for an earlier life
-            // of this process can come on the next connection, because a link is one path.
+            // Real: an answer comes on the connection that asked; here one meant for an earlier
+            // life of this process can come on the next connection, because a link is one path.
             _ => {}
         }
     }

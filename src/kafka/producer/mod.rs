@@ -504,8 +504,8 @@ impl Producer {
             (Purpose::Produce(batches), Response::Produce(told)) => {
                 self.produced(batches, &told, out);
             }
-            // Real: an answer comes on the connection that asked; here one meant for an earlier life
-            // of this process can come on the next connection, because a link is one path.
+            // Real: an answer comes on the connection that asked; here one meant for an earlier
+            // life of this process can come on the next connection, because a link is one path.
             _ => {}
         }
     }
