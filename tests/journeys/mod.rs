@@ -70,6 +70,9 @@ fn press_on(visitor: &Visitor, process: &str, key: char) -> Outcome {
 fn a_killed_broker_loses_its_znode(visitor: &Visitor) -> Outcome {
     open_running(visitor)?;
     press_on(visitor, "broker1", 'k')?;
+    // The visit asks for a guess before it goes on.
+    visitor.until("a guess to make", "document.querySelector('#sentence .option') !== null")?;
+    visitor.click("#sentence .option")?;
     let gone = "document.querySelector(\
         '#tree [data-path=\"/brokers/ids/1\"]:not(.ghost)') === null";
     visitor.until("the end of broker 1's znode", gone)?;
