@@ -118,7 +118,7 @@ fn the_cursor_goes_back(visitor: &Visitor) -> Outcome {
 
 fn a_link_shows_the_same_state(visitor: &Visitor) -> Outcome {
     open_running(visitor)?;
-    press_on(visitor, "broker1", 'k')?;
+    press_on(visitor, "broker3", 'k')?;
     let here = hold(visitor)?;
     visitor.press('l')?;
     visitor.until("a link in the address", "location.hash.startsWith('#1')")?;

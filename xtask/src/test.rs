@@ -80,7 +80,8 @@ fn clippy(what: &[&str]) -> Sum {
 fn native_tests() -> Sum {
     heading("native tests");
     let flags = ["--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"];
-    counted(cargo(&[&["test", "--quiet", "--locked", "--profile", "runner"], &flags[..]].concat()))
+    let test = ["test", "--quiet", "--locked", "--profile", "runner"];
+    counted(cargo(&[&test[..], &flags[..]].concat()).env("ZOOTROPE_HASHES", hashes()))
 }
 
 /// Where the native tests write what each run comes to, for the wasm tests to compare.
