@@ -4,14 +4,14 @@
 //! Topics, producers and consumers are no part of it: commands make them.
 //! *Invariant:* a setting has the release's real default unless it is named here.
 
+use std::fmt;
+use std::sync::Arc;
+
 use super::notation::{Line, Quoted, Trouble, Word};
 use crate::kafka::id::BrokerId;
 use crate::kafka::release::Release;
-use crate::sim::{Network, Span};
+use crate::sim::{Network, OrdMap, Span};
 use crate::{kafka, zk};
-use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::Arc;
 
 /// The set-up of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -25,7 +25,7 @@ pub struct Setup {
     /// The ids of the brokers that start with the run.
     pub brokers: Vec<i32>,
     /// The settings that differ from their defaults, by their real names.
-    settings: BTreeMap<Arc<str>, Arc<str>>,
+    settings: OrdMap<Arc<str>, Arc<str>>,
 }
 
 /// One setting that is no broker's: its real name, default and limits.
@@ -71,7 +71,7 @@ impl Default for Setup {
             seed: 1,
             zookeeper: 3,
             brokers: vec![1, 2, 3],
-            settings: BTreeMap::new(),
+            settings: OrdMap::new(),
         }
     }
 }
@@ -201,7 +201,7 @@ fn broker_ids(text: &str) -> Option<Vec<i32>> {
     }
     let ids = text.strip_suffix(',').unwrap_or(text).split(',').map(|id| id.parse().ok());
     let ids: Vec<i32> = ids.collect::<Option<_>>()?;
-    let distinct: std::collections::BTreeSet<_> = ids.iter().collect();
+    let distinct: crate::sim::OrdSet<_> = ids.iter().collect();
     let fine = distinct.len() == ids.len() && ids.iter().all(|id| *id >= 0);
     (fine && ids.len() <= MOST as usize).then_some(ids)
 }

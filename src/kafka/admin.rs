@@ -4,12 +4,11 @@
 //!
 //! *Invariant: as in `message`: one response for each request.*
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::error::Error;
 use super::id::{BrokerId, TopicName, TopicPartition};
-use crate::sim::Span;
+use crate::sim::{OrdMap, Span};
 
 /// A refusal with what it says to people.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -219,5 +218,5 @@ pub struct ListPartitionReassignmentsResponse {
     /// Why that is not known.
     pub error: Option<Error>,
     /// The moves.
-    pub topics: BTreeMap<TopicPartition, OngoingReassignment>,
+    pub topics: OrdMap<TopicPartition, OngoingReassignment>,
 }

@@ -2,7 +2,6 @@
 //!
 //! Not here: whole recorded stories, which are played in `tests/`.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::admin::{CreatePartitionsRequest, CreatePartitionsTopic, DeleteTopicsRequest};
@@ -18,7 +17,8 @@ use super::settings::{Directory, Settings};
 use super::words::{Brokers, Message, Request, Timer, Words, Write};
 use super::znodes::StateZnode;
 use crate::sim::{
-    Event, Intervention, Moment, Network, Outbox, Process, ProcessId, Sim, SimTime, Span, Trace,
+    Event, Intervention, Moment, Network, OrdMap, Outbox, Process, ProcessId, Sim, SimTime, Span,
+    Trace,
 };
 use crate::zk;
 use crate::zk::ensemble::{Address, ServerId};
@@ -82,8 +82,8 @@ impl Process for Player {
 struct Play {
     sim: Sim<Player>,
     trace: Trace<Words>,
-    brokers: BTreeMap<i32, ProcessId>,
-    sessions: BTreeMap<SessionId, i32>,
+    brokers: OrdMap<i32, ProcessId>,
+    sessions: OrdMap<SessionId, i32>,
     seen: Zxid,
 }
 
@@ -97,7 +97,7 @@ impl Play {
         let port = |id: i32| 9090 + u16::try_from(id).expect("few brokers");
         let hosts = ids.iter().map(|&id| (("127.0.0.1".into(), port(id)), process(id)));
         let directory = Directory::new(hosts);
-        let mut brokers = BTreeMap::new();
+        let mut brokers = OrdMap::new();
         for &id in ids {
             let mut settings = Settings::new(BrokerId(id), "127.0.0.1", port(id));
             let server = Address { id: ServerId(1), process: zookeeper };
@@ -109,8 +109,7 @@ impl Play {
             brokers.insert(id, sim.add(&format!("broker{id}"), Player::Broker(broker)));
         }
         let trace = Trace::default();
-        let mut play =
-            Play { sim, trace, brokers, sessions: BTreeMap::new(), seen: Zxid::default() };
+        let mut play = Play { sim, trace, brokers, sessions: OrdMap::new(), seen: Zxid::default() };
         play.act(|i| i.start(zookeeper));
         play
     }

@@ -5,7 +5,6 @@
 //! *Invariant: every call ends once: answered, lost with its connection, or overdue, and then its
 //! connection is given up and all calls on it are lost.*
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use super::id::{BrokerId, ClientId, CorrelationId, LeaderEpoch, TopicName, Topic
 use super::message::{BrokerAddress, MetadataResponse, PartitionMetadata};
 use super::message::{Request, RequestMessage, TopicMetadata};
 use super::words::Words;
-use crate::sim::{Draw, Outbox, ProcessId, SimTime, Span};
+use crate::sim::{Draw, OrdMap, Outbox, ProcessId, SimTime, Span, sort};
 
 /// Which broker a client asks when any will do.
 pub const BROKER_TO_ASK: Draw = Draw("broker-to-ask");
@@ -33,13 +32,13 @@ struct Call<P> {
 pub struct Calls<P> {
     client_id: ClientId,
     last: i32,
-    under_way: BTreeMap<CorrelationId, Call<P>>,
+    under_way: OrdMap<CorrelationId, Call<P>>,
 }
 
 impl<P: Clone> Calls<P> {
     /// No calls.
     pub fn new(client_id: ClientId) -> Calls<P> {
-        Calls { client_id, last: 0, under_way: BTreeMap::new() }
+        Calls { client_id, last: 0, under_way: OrdMap::new() }
     }
 
     /// Makes a call that may take this long.
@@ -73,7 +72,7 @@ impl<P: Clone> Calls<P> {
         let (lost, kept) =
             std::mem::take(&mut self.under_way).into_iter().partition(|(_, call)| call.to == peer);
         self.under_way = kept;
-        let lost: BTreeMap<CorrelationId, Call<P>> = lost;
+        let lost: OrdMap<CorrelationId, Call<P>> = lost;
         lost.into_values().map(|call| call.purpose).collect()
     }
 
@@ -107,10 +106,10 @@ impl<P: Clone> Calls<P> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ClusterView {
     bootstrap: Arc<[ProcessId]>,
-    brokers: Arc<BTreeMap<BrokerId, BrokerAddress>>,
-    topics: Arc<BTreeMap<TopicName, Arc<KnownTopic>>>,
+    brokers: Arc<OrdMap<BrokerId, BrokerAddress>>,
+    topics: Arc<OrdMap<TopicName, Arc<KnownTopic>>>,
     /// Brokers that did not answer, and until when they are left alone after how many failures.
-    resting: BTreeMap<ProcessId, (SimTime, u32)>,
+    resting: OrdMap<ProcessId, (SimTime, u32)>,
 }
 
 /// A topic as a broker told of it.
@@ -130,7 +129,7 @@ impl ClusterView {
     pub fn new(bootstrap: Arc<[ProcessId]>) -> ClusterView {
         assert!(!bootstrap.is_empty(), "a client knows some broker");
         let (brokers, topics) = (Arc::default(), Arc::default());
-        ClusterView { bootstrap, brokers, topics, resting: BTreeMap::new() }
+        ClusterView { bootstrap, brokers, topics, resting: OrdMap::new() }
     }
 
     /// Some broker to ask, drawn among those that are not resting; `None` while all rest.
@@ -242,7 +241,7 @@ impl KnownTopic {
             same.filter(|known| known.leader_epoch > told.leader_epoch).unwrap_or(told).clone()
         };
         let mut partitions: Vec<PartitionMetadata> = told.partitions.iter().map(newest).collect();
-        partitions.sort_by_key(|partition| partition.partition_index);
+        sort::by_key(&mut partitions, |partition| partition.partition_index);
         KnownTopic { topic_id: told.topic_id.clone(), partitions }
     }
 }

@@ -4,13 +4,12 @@
 //!
 //! *Invariant: a key without a value takes back what was said under it.*
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use super::id::{ClientId, Generation, GroupId, LeaderEpoch, MemberId, Offset};
 use super::id::{TopicName, TopicPartition};
-use crate::sim::{SimTime, Span};
+use crate::sim::{OrdMap, SimTime, Span};
 
 /// What a member says when it joins: what it wants, and what it holds.
 // Source: ConsumerProtocolSubscription (version 3)
@@ -106,7 +105,7 @@ pub struct StoredMember {
 }
 
 /// Assignments by member.
-pub type Assignments = BTreeMap<MemberId, Assignment>;
+pub type Assignments = OrdMap<MemberId, Assignment>;
 
 /// As the dump tool prints it.
 impl fmt::Display for OffsetsKey {
@@ -187,7 +186,7 @@ fn quoted(text: Option<&str>) -> String {
 }
 
 fn by_topic(partitions: &[TopicPartition]) -> String {
-    let mut topics: BTreeMap<&TopicName, Vec<String>> = BTreeMap::new();
+    let mut topics: OrdMap<&TopicName, Vec<String>> = OrdMap::new();
     for TopicPartition { topic, partition } in partitions {
         topics.entry(topic).or_default().push(partition.to_string());
     }

@@ -8,12 +8,11 @@
 //! *Invariant: offsets grow without gaps; an epoch begins where the one before it ends.*
 // Source: UnifiedLog, LeaderEpochFileCache, ProducerStateManager (3.9)
 
-use rpds::{RedBlackTreeMapSync, VectorSync};
-
 use super::error::Error;
 use super::id::{LeaderEpoch, Offset, ProducerEpoch, ProducerId};
 use super::message::EpochEndOffset;
 use super::record::{Content, Record, RecordBatch};
+use crate::sim::{List, OrdMap};
 
 /// How many batches of a producer are remembered.
 // Source: ProducerStateEntry.NUM_BATCHES_TO_RETAIN
@@ -37,19 +36,19 @@ struct Producer {
 /// The log of one replica.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PartitionLog {
-    batches: VectorSync<RecordBatch>,
+    batches: List<RecordBatch>,
     end: Offset,
-    epochs: VectorSync<(LeaderEpoch, Offset)>,
-    producers: RedBlackTreeMapSync<ProducerId, Producer>,
+    epochs: List<(LeaderEpoch, Offset)>,
+    producers: OrdMap<ProducerId, Producer>,
 }
 
 impl Default for PartitionLog {
     fn default() -> PartitionLog {
         PartitionLog {
-            batches: VectorSync::new_sync(),
+            batches: List::new(),
             end: Offset(0),
-            epochs: VectorSync::new_sync(),
-            producers: RedBlackTreeMapSync::new_sync(),
+            epochs: List::new(),
+            producers: OrdMap::new(),
         }
     }
 }
@@ -89,9 +88,9 @@ impl PartitionLog {
     pub fn begin_epoch(&mut self, epoch: LeaderEpoch) {
         if self.latest_epoch().is_none_or(|latest| latest < epoch) {
             while self.epochs.last().is_some_and(|&(_, start)| start >= self.end) {
-                self.epochs.drop_last_mut();
+                self.epochs.pop();
             }
-            self.epochs.push_back_mut((epoch, self.end));
+            self.epochs.push((epoch, self.end));
         }
     }
 
@@ -117,7 +116,7 @@ impl PartitionLog {
     fn store(&mut self, batch: RecordBatch) {
         self.end = batch.next_offset();
         self.remember(&batch);
-        self.batches.push_back_mut(batch);
+        self.batches.push(batch);
     }
 
     /// The batches from `from` on, but none that begins at or beyond `limit`, and about
@@ -187,16 +186,16 @@ impl PartitionLog {
     // Source: UnifiedLog.truncateTo
     pub fn truncate(&mut self, to: Offset) {
         while self.epochs.last().is_some_and(|&(_, start)| start >= to.min(self.end)) {
-            self.epochs.drop_last_mut();
+            self.epochs.pop();
         }
         if to >= self.end {
             return;
         }
         while self.batches.last().is_some_and(|batch| batch.next_offset() > to) {
-            self.batches.drop_last_mut();
+            self.batches.pop();
         }
         self.end = self.batches.last().map_or(Offset(0), RecordBatch::next_offset);
-        self.producers = RedBlackTreeMapSync::new_sync();
+        self.producers = OrdMap::new();
         for batch in self.batches.clone().iter() {
             self.remember(batch);
         }
@@ -213,7 +212,7 @@ impl PartitionLog {
             sent.remove(0);
         }
         let producer = Producer { epoch: stamp.producer_epoch, sent };
-        self.producers.insert_mut(stamp.producer_id, producer);
+        self.producers.insert(stamp.producer_id, producer);
     }
 
     /// Where a batch lies that was sent twice; an error if one before it is missing.

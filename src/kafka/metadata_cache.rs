@@ -5,34 +5,28 @@
 //! *Invariant: only UpdateMetadata changes it.*
 // Source: ZkMetadataCache (3.9)
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
-
-use rpds::RedBlackTreeMapSync;
 
 use super::control::{DURING_DELETE, PartitionState, UpdateMetadataRequest};
 use super::error::Error;
 use super::id::{BrokerId, CONSUMER_OFFSETS, TopicName, TopicPartition};
 use super::message::{BrokerAddress, MetadataResponse, PartitionMetadata, TopicMetadata};
+use crate::sim::OrdMap;
 
 /// A topic's partitions.
-type Partitions = Arc<BTreeMap<i32, PartitionState>>;
+type Partitions = Arc<OrdMap<i32, PartitionState>>;
 
 /// The cache of one broker.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MetadataCache {
     controller: BrokerId,
     brokers: Arc<[BrokerAddress]>,
-    topics: RedBlackTreeMapSync<TopicName, Partitions>,
+    topics: OrdMap<TopicName, Partitions>,
 }
 
 impl Default for MetadataCache {
     fn default() -> MetadataCache {
-        MetadataCache {
-            controller: BrokerId::NONE,
-            brokers: Arc::from([]),
-            topics: RedBlackTreeMapSync::new_sync(),
-        }
+        MetadataCache { controller: BrokerId::NONE, brokers: Arc::from([]), topics: OrdMap::new() }
     }
 }
 
@@ -50,7 +44,7 @@ impl MetadataCache {
             } else {
                 let mut known = self.topics.get(&tp.topic).cloned().unwrap_or_default();
                 Arc::make_mut(&mut known).insert(tp.partition, state.clone());
-                self.topics.insert_mut(tp.topic.clone(), known);
+                self.topics.insert(tp.topic.clone(), known);
             }
         }
         deleted
@@ -61,9 +55,9 @@ impl MetadataCache {
         let mut known = known.clone();
         Arc::make_mut(&mut known).remove(&tp.partition);
         if known.is_empty() {
-            self.topics.remove_mut(&tp.topic);
+            self.topics.remove(&tp.topic);
         } else {
-            self.topics.insert_mut(tp.topic.clone(), known);
+            self.topics.insert(tp.topic.clone(), known);
         }
     }
 
@@ -88,7 +82,7 @@ impl MetadataCache {
     }
 
     /// A topic's partitions.
-    pub fn topic(&self, name: &TopicName) -> Option<&BTreeMap<i32, PartitionState>> {
+    pub fn topic(&self, name: &TopicName) -> Option<&OrdMap<i32, PartitionState>> {
         self.topics.get(name).map(|partitions| &**partitions)
     }
 
@@ -99,7 +93,7 @@ impl MetadataCache {
 
     /// How many of a topic's partitions have a live leader.
     pub fn led_partitions(&self, topic: &TopicName) -> usize {
-        let partitions = self.topic(topic).into_iter().flat_map(BTreeMap::values);
+        let partitions = self.topic(topic).into_iter().flat_map(OrdMap::values);
         partitions.filter(|state| self.broker(state.leader).is_some()).count()
     }
 
@@ -122,7 +116,7 @@ impl MetadataCache {
 
     fn describe_topic(&self, name: &TopicName, missing: Error) -> TopicMetadata {
         let known = self.topic(name);
-        let partitions = known.into_iter().flat_map(BTreeMap::values);
+        let partitions = known.into_iter().flat_map(OrdMap::values);
         let topic_id = known.and_then(|known| known.values().next());
         TopicMetadata {
             error: known.is_none().then_some(missing),

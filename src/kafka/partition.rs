@@ -12,7 +12,6 @@
 //! controller.*
 // Source: kafka.cluster.Partition, Replica (3.9)
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::control::{AlterPartitionEntry, AlteredPartition, PartitionState};
@@ -21,7 +20,7 @@ use super::error::Error;
 use super::id::{BrokerId, ControllerEpoch, LeaderEpoch, Offset, TopicPartition};
 use super::log::PartitionLog;
 use super::message::{EpochEndOffset, FetchPartition};
-use crate::sim::{SimTime, Span};
+use crate::sim::{OrdMap, SimTime, Span};
 
 /// What a leader knows of a follower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,7 +52,7 @@ pub struct Leading {
     /// Where its epoch began.
     pub epoch_start: Offset,
     /// The others that are assigned.
-    pub followers: BTreeMap<BrokerId, Follower>,
+    pub followers: OrdMap<BrokerId, Follower>,
     /// The ISR that is being asked for.
     pub pending: Option<PendingIsr>,
 }

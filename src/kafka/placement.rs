@@ -6,9 +6,8 @@
 //! *Invariant: the replicas of a partition are on different brokers, and on as many racks as there
 //! are when racks are known.*
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::id::BrokerId;
+use crate::sim::{OrdMap, OrdSet};
 
 /// One broker that may get replicas.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -54,7 +53,7 @@ pub enum PlacementError {
 }
 
 /// The replicas of each partition; the first is the preferred leader.
-pub type Placement = BTreeMap<i32, Vec<BrokerId>>;
+pub type Placement = OrdMap<i32, Vec<BrokerId>>;
 
 /// Deals replicas out over the brokers in the order given.
 // Source: AdminUtils.assignReplicasToBrokers (3.9)
@@ -79,7 +78,7 @@ pub fn place(brokers: &[Candidate], deal: Deal) -> Result<Placement, PlacementEr
 // Real: the table's size follows the snapshots before; here, it starts at 16 slots, because that
 // is what clusters of a few brokers showed.
 pub fn in_cache_order(brokers: &[BrokerId]) -> Vec<BrokerId> {
-    let sorted: BTreeSet<BrokerId> = brokers.iter().copied().collect();
+    let sorted: OrdSet<BrokerId> = brokers.iter().copied().collect();
     let mut table = Slots::new(15);
     for broker in sorted {
         table.insert(broker);
@@ -93,12 +92,12 @@ pub fn in_cache_order(brokers: &[BrokerId]) -> Vec<BrokerId> {
 /// The slots of a Scala `LongMap`; key 0 is kept apart and comes first (slot -1 here).
 struct Slots {
     mask: u32,
-    slots: BTreeMap<i64, BrokerId>,
+    slots: OrdMap<i64, BrokerId>,
 }
 
 impl Slots {
     fn new(mask: u32) -> Slots {
-        Slots { mask, slots: BTreeMap::new() }
+        Slots { mask, slots: OrdMap::new() }
     }
 
     fn taken(&self) -> u32 {
@@ -168,13 +167,13 @@ fn without_racks(brokers: &[Candidate], turn: &Turn) -> Vec<BrokerId> {
 }
 
 fn with_racks(brokers: &[Candidate], turn: &Turn) -> Vec<BrokerId> {
-    let racks: BTreeSet<_> = brokers.iter().map(|broker| &broker.rack).collect();
+    let racks: OrdSet<_> = brokers.iter().map(|broker| &broker.rack).collect();
     let shift = turn.shift * u32::try_from(racks.len()).expect("few racks");
     let mut chosen = vec![&brokers[turn.first as usize]];
     let mut tries = 0;
     while size_of_chosen(&chosen) < turn.replicas {
         let candidate = &brokers[replica_index(turn.first, shift, tries, brokers) as usize];
-        let used: BTreeSet<_> = chosen.iter().map(|broker| &broker.rack).collect();
+        let used: OrdSet<_> = chosen.iter().map(|broker| &broker.rack).collect();
         let rack_is_due = !used.contains(&candidate.rack) || used.len() == racks.len();
         if rack_is_due && !chosen.iter().any(|broker| broker.id == candidate.id) {
             chosen.push(candidate);
@@ -200,7 +199,7 @@ fn size_of_chosen(chosen: &[&Candidate]) -> u32 {
 /// Brokers one rack after another, in turn: `r1:1 r2:2 r1:3`.
 // Source: AdminUtils.getRackAlternatedBrokerList
 fn alternated_by_rack(brokers: &[Candidate]) -> Vec<Candidate> {
-    let mut racks: BTreeMap<&Option<String>, BTreeMap<BrokerId, &Candidate>> = BTreeMap::new();
+    let mut racks: OrdMap<&Option<String>, OrdMap<BrokerId, &Candidate>> = OrdMap::new();
     for broker in brokers {
         racks.entry(&broker.rack).or_default().insert(broker.id, broker);
     }
@@ -242,7 +241,7 @@ mod tests {
         let refused = PlacementError::TooFewBrokers { wanted: 2, available: 1 };
         assert_eq!(place(&one, deal), Err(refused));
         let alone = Deal { replication_factor: 1, ..deal };
-        assert_eq!(place(&one, alone), Ok(BTreeMap::from([(0, ids(&[1]))])));
+        assert_eq!(place(&one, alone), Ok(OrdMap::from([(0, ids(&[1]))])));
         assert_eq!(place(&one, Deal { partitions: 0, ..deal }), Err(PlacementError::Nothing));
     }
 }

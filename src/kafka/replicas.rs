@@ -11,10 +11,7 @@
 // Real: the log is in the page cache until the system writes it, so a killed process loses nothing
 // and a machine without power its tail; here a crash keeps the log, because only processes die.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
-
-use rpds::RedBlackTreeMapSync;
 
 use super::broker::Turn;
 use super::control::{
@@ -36,7 +33,7 @@ use super::record::RecordBatch;
 use super::wire::{Caller, Purpose};
 use super::words::{BrokerFact, BrokerTimer, Brokers};
 use super::znodes::Config;
-use crate::sim::{ProcessId, SimTime, Span};
+use crate::sim::{OrdMap, ProcessId, SimTime, Span};
 
 /// How soon a leader asks the controller again.
 // Source: DefaultAlterPartitionManager (retry after 50 ms); BrokerToControllerRequestThread
@@ -52,7 +49,7 @@ pub struct StoredReplica {
 }
 
 /// All replicas on a disk.
-pub type StoredReplicas = RedBlackTreeMapSync<TopicPartition, StoredReplica>;
+pub type StoredReplicas = OrdMap<TopicPartition, StoredReplica>;
 
 /// Something that others in the broker have to hear of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -104,7 +101,7 @@ struct WaitingProduce {
 struct Fetcher {
     leader: BrokerAddress,
     /// The partitions, and from when on they may be fetched.
-    partitions: Arc<BTreeMap<TopicPartition, SimTime>>,
+    partitions: Arc<OrdMap<TopicPartition, SimTime>>,
     /// A fetch is on its way, or waits after a failure.
     busy: bool,
 }
@@ -113,16 +110,16 @@ struct Fetcher {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Replicas {
     me: BrokerId,
-    partitions: RedBlackTreeMapSync<TopicPartition, Partition>,
+    partitions: OrdMap<TopicPartition, Partition>,
     stored: StoredReplicas,
-    fetchers: BTreeMap<BrokerId, Fetcher>,
+    fetchers: OrdMap<BrokerId, Fetcher>,
     controller_epoch: ControllerEpoch,
-    configs: RedBlackTreeMapSync<TopicName, Arc<Config>>,
-    fetches: BTreeMap<u64, Arc<WaitingFetch>>,
-    produces: BTreeMap<u64, WaitingProduce>,
+    configs: OrdMap<TopicName, Arc<Config>>,
+    fetches: OrdMap<u64, Arc<WaitingFetch>>,
+    produces: OrdMap<u64, WaitingProduce>,
     last_number: u64,
-    wishes: BTreeMap<TopicPartition, AlterPartitionEntry>,
-    asked: BTreeMap<TopicPartition, AlterPartitionEntry>,
+    wishes: OrdMap<TopicPartition, AlterPartitionEntry>,
+    asked: OrdMap<TopicPartition, AlterPartitionEntry>,
     notes: Vec<Note>,
 }
 
@@ -131,16 +128,16 @@ impl Replicas {
     pub fn new(me: BrokerId, stored: StoredReplicas) -> Replicas {
         Replicas {
             me,
-            partitions: RedBlackTreeMapSync::new_sync(),
+            partitions: OrdMap::new(),
             stored,
-            fetchers: BTreeMap::new(),
+            fetchers: OrdMap::new(),
             controller_epoch: ControllerEpoch(0),
-            configs: RedBlackTreeMapSync::new_sync(),
-            fetches: BTreeMap::new(),
-            produces: BTreeMap::new(),
+            configs: OrdMap::new(),
+            fetches: OrdMap::new(),
+            produces: OrdMap::new(),
             last_number: 0,
-            wishes: BTreeMap::new(),
-            asked: BTreeMap::new(),
+            wishes: OrdMap::new(),
+            asked: OrdMap::new(),
             notes: Vec::new(),
         }
     }
@@ -168,7 +165,7 @@ impl Replicas {
         let mut stored = self.stored;
         for (tp, partition) in self.partitions.iter() {
             let (log, checkpointed_hw) = (partition.log.clone(), partition.checkpointed_hw);
-            stored.insert_mut(tp.clone(), StoredReplica { log, checkpointed_hw });
+            stored.insert(tp.clone(), StoredReplica { log, checkpointed_hw });
         }
         stored
     }
@@ -190,7 +187,7 @@ impl Replicas {
 
     /// Takes a topic's settings.
     pub fn configure(&mut self, topic: TopicName, config: Config) {
-        self.configs.insert_mut(topic, Arc::new(config));
+        self.configs.insert(topic, Arc::new(config));
     }
 
     /// A topic's own settings, as far as they are known here.
@@ -253,15 +250,15 @@ impl Replicas {
     fn serve(&mut self, tp: &TopicPartition) -> &mut Partition {
         if !self.partitions.contains_key(tp) {
             let stored = self.stored.get(tp).cloned();
-            self.stored.remove_mut(tp);
+            self.stored.remove(tp);
             let (log, hw) = match stored {
                 Some(stored) => (stored.log, stored.checkpointed_hw),
                 None => (PartitionLog::default(), Offset(0)),
             };
-            self.partitions.insert_mut(tp.clone(), Partition::new(tp.clone(), log, hw));
+            self.partitions.insert(tp.clone(), Partition::new(tp.clone(), log, hw));
             if !self.configs.contains_key(&tp.topic) {
                 self.notes.push(Note::NewTopic(tp.topic.clone()));
-                self.configs.insert_mut(tp.topic.clone(), Arc::default());
+                self.configs.insert(tp.topic.clone(), Arc::default());
             }
         }
         self.partitions.get_mut(tp).expect("it is there now")
@@ -360,14 +357,14 @@ impl Replicas {
         if stopping == Stopping::KeepLog {
             return;
         }
-        self.stored.remove_mut(tp);
-        if self.partitions.remove_mut(tp) {
+        self.stored.remove(tp);
+        if self.partitions.remove(tp).is_some() {
             self.note_offsets(tp, Note::LeavesOffsets(tp.partition));
             turn.out.tell(BrokerFact::LogDeleted { partition: tp.clone() });
             self.wake(tp, turn);
         }
         if !self.partitions.keys().any(|other| other.topic == tp.topic) {
-            self.configs.remove_mut(&tp.topic);
+            self.configs.remove(&tp.topic);
         }
     }
 }

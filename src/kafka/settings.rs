@@ -5,17 +5,16 @@
 //!
 //! *Invariant: units are in the types; a setting is never shortened to make a story shorter.*
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::id::BrokerId;
 use super::release::Release;
-use crate::sim::{ProcessId, Span};
+use crate::sim::{OrdMap, ProcessId, Span};
 use crate::zk::ensemble::Address;
 
 /// Which process answers at a host and port: what name service and routing are to real brokers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Directory(Arc<BTreeMap<(Arc<str>, u16), ProcessId>>);
+pub struct Directory(Arc<OrdMap<(Arc<str>, u16), ProcessId>>);
 
 impl Directory {
     /// These processes, by host and port.
@@ -78,7 +77,7 @@ pub struct Settings {
     pub transaction_state_log_min_isr: i32,
     pub group_coordinator_rebalance_protocols: Arc<str>,
     /// What else the broker's file says, name by name.
-    pub others: BTreeMap<Arc<str>, Arc<str>>,
+    pub others: OrdMap<Arc<str>, Arc<str>>,
 }
 
 impl Settings {
@@ -127,7 +126,7 @@ impl Settings {
             transaction_state_log_replication_factor: 3,
             transaction_state_log_min_isr: 2,
             group_coordinator_rebalance_protocols: "classic".into(),
-            others: BTreeMap::new(),
+            others: OrdMap::new(),
         }
     }
 }

@@ -1,8 +1,6 @@
 //! A broker of straw, for tests of clients: it leads everything, coordinates every group, and has
 //! no followers and no ZooKeeper.
 
-use std::collections::BTreeMap;
-
 use super::consumer::Consumer;
 use super::error::Error;
 use super::group::{Caller, Desk, GroupCoordinator, GroupSettings, Wish};
@@ -11,8 +9,10 @@ use super::message::*;
 use super::producer::Producer;
 use super::record::{Record, RecordBatch};
 use super::words::{BrokerTimer, Message, Timer, Words};
-use crate::sim::{Event, Intervention, Moment, Network, Outbox, Process, ProcessId};
-use crate::sim::{Sim, Span, Telling, Trace};
+use crate::sim::{
+    Event, Intervention, Moment, Network, OrdMap, Outbox, Process, ProcessId, Sim, Span, Telling,
+    Trace,
+};
 
 /// Something done with the group coordinator.
 type Act<'a> = Box<dyn FnOnce(&mut GroupCoordinator, &mut Desk<'_>) + 'a>;
@@ -20,8 +20,8 @@ type Act<'a> = Box<dyn FnOnce(&mut GroupCoordinator, &mut Desk<'_>) + 'a>;
 /// The broker.
 #[derive(Clone, Debug, Hash)]
 pub struct Straw {
-    counts: BTreeMap<super::id::TopicName, i32>,
-    logs: BTreeMap<TopicPartition, Vec<RecordBatch>>,
+    counts: OrdMap<super::id::TopicName, i32>,
+    logs: OrdMap<TopicPartition, Vec<RecordBatch>>,
     groups: GroupCoordinator,
     waiting: Vec<(Caller, FetchRequest)>,
     /// How many produce requests are still to be refused.
@@ -63,7 +63,7 @@ impl Straw {
         let settings = GroupSettings { offsets_topic_num_partitions: 1, ..Default::default() };
         Straw {
             counts: topics.iter().map(|(topic, count)| ((*topic).into(), *count)).collect(),
-            logs: BTreeMap::new(),
+            logs: OrdMap::new(),
             groups: GroupCoordinator::new(settings),
             waiting: Vec::new(),
             refusals: 0,

@@ -5,12 +5,12 @@
 //!
 //! *Invariant: a call ends once: by its response, or by the hangup of the process called.*
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use super::id::{BrokerId, ClientId, CorrelationId};
 use super::message::{Request, RequestMessage, Response, ResponseMessage};
 use super::words::{BrokerTimer, Message, Words};
-use crate::sim::{Outbox, ProcessId, Span};
+use crate::sim::{OrdMap, Outbox, ProcessId, Span};
 
 /// What a call is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,7 +48,7 @@ struct Call {
 pub struct Wire {
     name: ClientId,
     last: CorrelationId,
-    calls: BTreeMap<CorrelationId, Call>,
+    calls: OrdMap<CorrelationId, Call>,
     to_itself: VecDeque<Message>,
 }
 
@@ -61,7 +61,7 @@ impl Wire {
         Wire {
             name: format!("broker-{broker}").into(),
             last: CorrelationId(0),
-            calls: BTreeMap::new(),
+            calls: OrdMap::new(),
             to_itself: VecDeque::new(),
         }
     }

@@ -6,7 +6,6 @@
 //! in which its brokers were seen to write them.*
 // Source: kafka.zk.ZkData (3.9), kafka.utils.ZkUtils (0.8.2.2)
 
-use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::Arc;
 
@@ -15,6 +14,7 @@ use serde_json::Value;
 use super::election::{LeaderAndIsr, LeaderRecovery};
 use super::id::{BrokerId, ControllerEpoch, LeaderEpoch, ProducerId, TopicName, TopicPartition};
 use super::release::Release;
+use crate::sim::OrdMap;
 use crate::zk::path::Path;
 use crate::zk::stat::Bytes;
 
@@ -409,7 +409,7 @@ pub struct TopicZnode {
     /// Its id (2.8+), or none.
     pub topic_id: Option<Arc<str>>,
     /// Its partitions by number.
-    pub partitions: BTreeMap<i32, ReplicaAssignment>,
+    pub partitions: OrdMap<i32, ReplicaAssignment>,
 }
 
 impl TopicZnode {
@@ -444,7 +444,7 @@ impl TopicZnode {
             let list = value.get(field).and_then(|lists| lists.get(number));
             list.and_then(ids).unwrap_or_default()
         };
-        let mut partitions = BTreeMap::new();
+        let mut partitions = OrdMap::new();
         for (number, replicas) in value.get("partitions")?.as_object()? {
             let replicas = ids(replicas)?;
             let (adding, removing) =
@@ -507,7 +507,7 @@ impl StateZnode {
 }
 
 /// Settings of one entity, by name.
-pub type Config = BTreeMap<Arc<str>, Arc<str>>;
+pub type Config = OrdMap<Arc<str>, Arc<str>>;
 
 /// Settings, as they are written.
 pub fn encode_config(config: &Config) -> Bytes {
@@ -609,7 +609,7 @@ mod tests {
         assert_eq!(moving.target(), ids(&[3, 2]));
         assert_eq!(moving.original(), ids(&[2, 1]));
         let topic_id = Some("id".into());
-        let topic = TopicZnode { topic_id, partitions: BTreeMap::from([(0, moving), (1, still)]) };
+        let topic = TopicZnode { topic_id, partitions: OrdMap::from([(0, moving), (1, still)]) };
         let data = topic.encode(Release::V3_9_1);
         check(
             &data,

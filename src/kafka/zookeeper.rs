@@ -9,13 +9,10 @@
 // Real: at most `zookeeper.max.in.flight.requests` are on their way; here a whole batch is, because
 // the answers come in the same order.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rpds::RedBlackTreeSetSync;
-
 use super::words::Words;
-use crate::sim::{Event, Outbox, ProcessId};
+use crate::sim::{Event, OrdMap, OrdSet, Outbox, ProcessId};
 use crate::zk::client::{Birth, Client, Config, Notice};
 use crate::zk::path::Path;
 use crate::zk::reply::{Answer, Error, OpResult, WatchEvent};
@@ -74,9 +71,9 @@ pub enum Heard {
 pub struct Zookeeper {
     config: Config,
     client: Client<Tag>,
-    batches: BTreeMap<Asker, Batch>,
-    nodes: RedBlackTreeSetSync<Path>,
-    children: RedBlackTreeSetSync<Path>,
+    batches: OrdMap<Asker, Batch>,
+    nodes: OrdSet<Path>,
+    children: OrdSet<Path>,
 }
 
 impl Zookeeper {
@@ -85,9 +82,9 @@ impl Zookeeper {
         Zookeeper {
             client: Client::new(config.clone()),
             config,
-            batches: BTreeMap::new(),
-            nodes: RedBlackTreeSetSync::new_sync(),
-            children: RedBlackTreeSetSync::new_sync(),
+            batches: OrdMap::new(),
+            nodes: OrdSet::new(),
+            children: OrdSet::new(),
         }
     }
 
@@ -155,22 +152,22 @@ impl Zookeeper {
 
     /// From now on reads of this znode leave a watch.
     pub fn watch_node(&mut self, path: Path) {
-        self.nodes.insert_mut(path);
+        self.nodes.insert(path);
     }
 
     /// From now on reads of this znode's children leave a watch.
     pub fn watch_children(&mut self, path: Path) {
-        self.children.insert_mut(path);
+        self.children.insert(path);
     }
 
     /// Reads of this znode leave no watch any more, and what a watch tells is not heard.
     pub fn unwatch_node(&mut self, path: &Path) {
-        self.nodes.remove_mut(path);
+        self.nodes.remove(path);
     }
 
     /// The same for its children.
     pub fn unwatch_children(&mut self, path: &Path) {
-        self.children.remove_mut(path);
+        self.children.remove(path);
     }
 
     /// A getData, with a watch if somebody has a use for it.

@@ -173,7 +173,7 @@ fn tree(lab: &Lab, line: &mut Line) -> Result<Vec<String>, Trouble> {
 /// Every partition as the broker that leads it has it.
 fn partitions(lab: &Lab, line: &mut Line) -> Result<Vec<String>, Trouble> {
     let topic = line.word_if_any().map(|word| word.text);
-    let mut lines = std::collections::BTreeMap::new();
+    let mut lines = crate::sim::OrdMap::new();
     let running = brokers(lab);
     let led = running.iter().flat_map(|running| running.replicas().partitions());
     for partition in led.filter(|partition| partition.leads()) {

@@ -7,7 +7,7 @@ use super::Recording;
 use super::take::{Keyframe, Take, TakeId};
 use crate::cluster::command::{self, Refusal};
 use crate::cluster::{Cluster, Command, Setup, Trace, Words};
-use crate::sim::{EventId, Moment, ProcessId, SimTime, Span, Telling, Vocabulary};
+use crate::sim::{EventId, Moment, ProcessId, SimTime, Span, Telling, Vocabulary, sort};
 
 /// A run in the laboratory.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ impl Lab {
     /// The lab at the beginning of a recording.
     pub fn new(recording: Recording) -> Lab {
         let mut commands = recording.commands;
-        commands.sort_by_key(|(moment, _)| *moment);
+        sort::by_key(&mut commands, |(moment, _)| *moment);
         let take = Take::new(&recording.setup, commands);
         let cursor = (*take.keyframes[0]).clone();
         Lab {

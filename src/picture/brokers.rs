@@ -4,8 +4,6 @@
 //! taken from whoever has heard it last. *Invariant:* a copy of a partition begins at the same
 //! offset on every broker, so that the gates stand under each other.
 
-use std::collections::BTreeMap;
-
 use super::ensemble::{self, Run};
 use super::stage::{
     Broker, Cell, Crown, Group, Life, Member, Producer, Replica, Slot, Stand, life_key,
@@ -17,7 +15,7 @@ use crate::kafka::message::Acks;
 use crate::kafka::metadata_cache::is_internal;
 use crate::kafka::partition::Partition;
 use crate::kafka::znodes;
-use crate::sim::ProcessId;
+use crate::sim::{OrdMap, ProcessId, sort};
 use crate::text::Phrase;
 
 /// The most records that a strip shows.
@@ -29,7 +27,7 @@ fn processes<'a>(run: Run<'a>) -> impl Iterator<Item = (ProcessId, &'a str, &'a 
 }
 
 /// What is known of every partition by the broker that heard of it last.
-type Known<'a> = BTreeMap<&'a TopicPartition, &'a Partition>;
+type Known<'a> = OrdMap<&'a TopicPartition, &'a Partition>;
 
 fn known<'a>(run: Run<'a>) -> Known<'a> {
     let mut known = Known::new();
@@ -47,8 +45,8 @@ fn known<'a>(run: Run<'a>) -> Known<'a> {
 }
 
 /// Where the strips of each partition begin.
-fn firsts(run: Run<'_>) -> BTreeMap<TopicPartition, i64> {
-    let mut ends: BTreeMap<TopicPartition, i64> = BTreeMap::new();
+fn firsts(run: Run<'_>) -> OrdMap<TopicPartition, i64> {
+    let mut ends: OrdMap<TopicPartition, i64> = OrdMap::new();
     for (_, _, broker) in processes(run) {
         for (tp, _, end, _) in logs(broker) {
             let longest = ends.entry(tp).or_default();
@@ -146,7 +144,7 @@ fn replicas(
     run: Run<'_>,
     broker: &broker::Broker,
     known: &Known<'_>,
-    firsts: &BTreeMap<TopicPartition, i64>,
+    firsts: &OrdMap<TopicPartition, i64>,
 ) -> Vec<Replica> {
     let shown = logs(broker).into_iter().filter(|(tp, ..)| !is_internal(&tp.topic));
     let replica = |(tp, _, end, high_watermark): (TopicPartition, i64, i64, i64)| {
@@ -162,7 +160,7 @@ fn replicas(
         }
     };
     let mut replicas: Vec<Replica> = shown.map(replica).collect();
-    replicas.sort_by(|a, b| a.partition.cmp(&b.partition));
+    sort::by(&mut replicas, |a, b| a.partition.cmp(&b.partition));
     replicas
 }
 
@@ -199,8 +197,8 @@ fn is_in_sync(run: Run<'_>, heard: &Partition, id: BrokerId) -> bool {
 }
 
 /// How far the slowest group has committed, by partition.
-fn committed(run: Run<'_>) -> BTreeMap<String, i64> {
-    let mut committed: BTreeMap<String, i64> = BTreeMap::new();
+fn committed(run: Run<'_>) -> OrdMap<String, i64> {
+    let mut committed: OrdMap<String, i64> = OrdMap::new();
     for group in processes(run).filter_map(|(_, _, broker)| broker.running()) {
         for group in group.groups().groups() {
             for (tp, offset) in group.offsets.iter() {
@@ -241,7 +239,7 @@ pub fn producers(run: Run<'_>) -> Vec<Producer> {
 
 /// The groups as the stage shows them: one frame a name, its members the consumers of it.
 pub fn groups(run: Run<'_>) -> Vec<Group> {
-    let mut by_name: BTreeMap<String, Vec<(ProcessId, &str, &Consumer)>> = BTreeMap::new();
+    let mut by_name: OrdMap<String, Vec<(ProcessId, &str, &Consumer)>> = OrdMap::new();
     for (id, name, process) in run.cluster.processes() {
         if let Some(consumer) = process.consumer() {
             let group = consumer.settings().group_id.to_string();

@@ -5,8 +5,7 @@
 //! *Invariant:* a chronicle is a function of the records it has read, whatever was asked meanwhile.
 
 use crate::cluster::{Cluster, Kind, Record, Trace};
-use crate::sim::{EventId, ProcessId, SimTime, Span, Telling, What};
-use std::collections::BTreeMap;
+use crate::sim::{EventId, OrdMap, ProcessId, SimTime, Span, Telling, What};
 
 /// One line of the lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -87,14 +86,14 @@ pub struct Mark {
 #[derive(Clone, Debug, Default)]
 pub struct Chronicle {
     read: usize,
-    lanes: BTreeMap<Lane, History>,
+    lanes: OrdMap<Lane, History>,
     marks: Vec<Mark>,
     /// Who leads a partition.
-    leaders: BTreeMap<String, String>,
+    leaders: OrdMap<String, String>,
     /// Whose session this is.
-    owners: BTreeMap<String, ProcessId>,
+    owners: OrdMap<String, ProcessId>,
     /// Timeouts of sessions whose owner has not told yet that it is connected.
-    timeouts: BTreeMap<String, Span>,
+    timeouts: OrdMap<String, Span>,
     controller: Option<String>,
 }
 
@@ -161,9 +160,9 @@ impl Chronicle {
         }
         let mut worth = record.what == What::Command;
         for fact in record.facts() {
-            let fields: BTreeMap<_, _> = match interesting(fact.key()) {
+            let fields: OrdMap<_, _> = match interesting(fact.key()) {
                 true => fact.fields().into_iter().collect(),
-                false => BTreeMap::new(),
+                false => OrdMap::new(),
             };
             self.tell(cluster, record, fact.key(), &fields);
             worth |= crate::lab::importance(fact.key()) > 1;
@@ -196,7 +195,7 @@ impl Chronicle {
         cluster: &Cluster,
         record: &Record<'_>,
         key: &str,
-        fields: &BTreeMap<&'static str, String>,
+        fields: &OrdMap<&'static str, String>,
     ) {
         let at = record.at;
         let field = |name: &str| fields.get(name).cloned().unwrap_or_default();

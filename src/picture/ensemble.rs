@@ -2,13 +2,11 @@
 //!
 //! *Invariant:* what is said of a session's time is what the server says that counts it.
 
-use std::collections::BTreeMap;
-
 use super::stage::{Ensemble, Life, Role, Server, Thread};
 use super::tree::Watch;
 use crate::cluster::{AnyProcess, Cluster, Record, Trace};
 use crate::lab::Lab;
-use crate::sim::{Power, ProcessId, SimTime, Telling};
+use crate::sim::{OrdMap, Power, ProcessId, SimTime, Telling};
 use crate::text::Phrase;
 use crate::zk::database::Database;
 use crate::zk::ensemble::ServerId;
@@ -135,7 +133,7 @@ pub fn ensemble(run: Run<'_>) -> Ensemble {
 /// How many voting servers are with the leader; while there is none, how many vote for the same.
 fn together(run: Run<'_>) -> i32 {
     let running = processes(run.cluster).filter(|(id, _, _)| run.life(*id) == Life::Running);
-    let mut votes: BTreeMap<ServerId, i32> = BTreeMap::new();
+    let mut votes: OrdMap<ServerId, i32> = OrdMap::new();
     for (_, _, server) in running {
         match server.peer().map(|peer| (peer.standing(), peer)) {
             Some((Standing::Observing, _)) => {}
@@ -257,8 +255,8 @@ pub fn session_of(process: &AnyProcess) -> Option<(SessionId, Option<String>)> {
 }
 
 /// Who watches which path, on every server that runs.
-pub fn watches(cluster: &Cluster) -> BTreeMap<String, Vec<(Watch, String)>> {
-    let mut watches: BTreeMap<String, Vec<(Watch, String)>> = BTreeMap::new();
+pub fn watches(cluster: &Cluster) -> OrdMap<String, Vec<(Watch, String)>> {
+    let mut watches: OrdMap<String, Vec<(Watch, String)>> = OrdMap::new();
     let running = processes(cluster).filter(|(id, _, _)| cluster.power(*id) != Power::Off);
     for database in running.filter_map(|(_, _, server)| server.database()) {
         note(cluster, &database.data_watches, Watch::Data, &mut watches);
@@ -271,7 +269,7 @@ fn note(
     cluster: &Cluster,
     table: &WatchTable,
     watch: Watch,
-    watches: &mut BTreeMap<String, Vec<(Watch, String)>>,
+    watches: &mut OrdMap<String, Vec<(Watch, String)>>,
 ) {
     for (path, connection, _) in table.iter() {
         let who = cluster.name(connection.peer).to_string();

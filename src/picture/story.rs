@@ -5,15 +5,13 @@
 //! something. *Invariant:* a step of the story is a record of the trace, and its words are those of
 //! the record's most important fact.
 
-use std::collections::BTreeSet;
-
 use super::drawing::seconds;
 use super::ensemble::{self, Run};
 use super::sentence::{Chip, Field, SentencePicture};
 use super::target::Target;
 use crate::cluster::{Cluster, Record, Trace};
 use crate::lab::importance;
-use crate::sim::{EventId, SimTime, Telling, What};
+use crate::sim::{EventId, OrdSet, SimTime, Telling, What};
 use crate::text::Phrase;
 
 /// What is worth a step of a story, by the lab's measure.
@@ -48,7 +46,7 @@ fn cause_of(trace: &Trace, record: &Record<'_>, before: usize) -> Option<usize> 
 /// The steps to which a record led, the first first, up to `end`.
 pub fn effects(trace: &Trace, index: usize, end: usize, most: usize) -> Vec<usize> {
     let Some(first) = trace.get(index) else { return Vec::new() };
-    let mut led_to: BTreeSet<EventId> = BTreeSet::from([first.id]);
+    let mut led_to: OrdSet<EventId> = OrdSet::from([first.id]);
     let mut steps = Vec::new();
     for at in index + 1..end.min(index + REACH) {
         let Some(record) = trace.get(at) else { break };

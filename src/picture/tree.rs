@@ -3,7 +3,6 @@
 //!
 //! *Invariant:* a row's place in the list depends on paths only, so that a row keeps its key.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::drawing::plain_seconds;
@@ -12,6 +11,7 @@ use super::stage::Thread;
 use super::story;
 use super::znode_value;
 use crate::kafka::znodes;
+use crate::sim::{OrdMap, OrdSet};
 use crate::text::Phrase;
 use crate::zk::path::Path;
 use crate::zk::stat::{self, SessionId};
@@ -143,7 +143,7 @@ impl Row {
 }
 
 /// Which paths are open.
-pub type Open = BTreeSet<String>;
+pub type Open = OrdSet<String>;
 
 /// What is open before a person opens anything: the way to brokers and to topics.
 pub fn opened_first() -> Open {
@@ -163,7 +163,7 @@ pub struct Sight<'a> {
     /// Whose session this is, and what is left of it.
     pub owner: &'a dyn Fn(SessionId) -> Option<Owner>,
     /// Who watches which path.
-    pub watches: &'a BTreeMap<String, Vec<(Watch, String)>>,
+    pub watches: &'a OrdMap<String, Vec<(Watch, String)>>,
 }
 
 /// The tree that the run's ensemble agrees on.
@@ -212,7 +212,7 @@ fn below(sight: &Sight<'_>, parent: &str, depth: i32, rows: &mut Vec<Row>) {
 }
 
 /// The names of children that are there, or were there at the last step.
-fn names_under(sight: &Sight<'_>, parent: &str) -> BTreeSet<Arc<str>> {
+fn names_under(sight: &Sight<'_>, parent: &str) -> OrdSet<Arc<str>> {
     let path = if parent.is_empty() { "/" } else { parent };
     let nodes = [sight.now.znode(path), sight.before.znode(path)];
     nodes.into_iter().flatten().flat_map(|node| node.children.iter().cloned()).collect()

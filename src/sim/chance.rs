@@ -4,9 +4,10 @@
 //! process or a fault does not reshuffle what it does not touch.
 
 use super::hash::hash_of;
+use super::ord_map::OrdMap;
 use rand_core::Rng;
 use rand_pcg::Lcg64Xsh32;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -52,13 +53,13 @@ impl Stream {
 pub(super) struct Dice {
     seed: u64,
     owner: Arc<str>,
-    streams: BTreeMap<&'static str, Stream>,
-    fixed: BTreeMap<Arc<str>, VecDeque<u64>>,
+    streams: OrdMap<&'static str, Stream>,
+    fixed: OrdMap<Arc<str>, VecDeque<u64>>,
 }
 
 impl Dice {
     pub(super) fn new(seed: u64, owner: Arc<str>) -> Dice {
-        Dice { seed, owner, streams: BTreeMap::new(), fixed: BTreeMap::new() }
+        Dice { seed, owner, streams: OrdMap::new(), fixed: OrdMap::new() }
     }
 
     /// Sets the outcome of the next draw for `purpose`; given again, of the one after.

@@ -3,13 +3,14 @@
 //! *Invariant:* what happens to one process changes its own seat, and beyond it only the queue; so
 //! seats can lie in `Arc`s, copied on write.
 
-use super::chance::{Dice, Stream};
-use super::link::Link;
-use super::process::{Process, Vocabulary};
-use super::time::{EventId, ProcessId, SimTime, Span};
-use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+
+use super::chance::{Dice, Stream};
+use super::link::Link;
+use super::ord_map::OrdMap;
+use super::process::{Process, Vocabulary};
+use super::time::{EventId, ProcessId, SimTime, Span};
 
 /// Whether a process runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,7 +57,7 @@ pub(super) struct Seat<P: Process> {
     /// How often it was started; what was written by an earlier incarnation is lost.
     pub(super) incarnation: u32,
     pub(super) last_event: EventId,
-    pub(super) timers: BTreeMap<TimerOf<P>, TimerSlot>,
+    pub(super) timers: OrdMap<TimerOf<P>, TimerSlot>,
     pub(super) links: Vec<Link>,
     pub(super) disk: Disk,
     pub(super) dice: Dice,
@@ -70,7 +71,7 @@ impl<P: Process> Seat<P> {
             power: Power::Off,
             incarnation: 0,
             last_event: EventId(0),
-            timers: BTreeMap::new(),
+            timers: OrdMap::new(),
             links: Vec::new(),
             disk: Disk { free_at: SimTime::ZERO, slowed_by: Span::ZERO, latency },
             dice: Dice::new(seed, name.clone()),

@@ -4,6 +4,10 @@
 //! *Invariant:* nothing else moves time or draws lots. `clone` is a snapshot that costs a few
 //! pointers per process, and an untouched process keeps its address.
 
+use std::hash::{Hash, Hasher};
+use std::ops::Range;
+use std::sync::Arc;
+
 use super::chance::{Draw, Stream};
 use super::fact::{KernelFact, ProcessName};
 use super::link::{Direction, Link};
@@ -11,11 +15,9 @@ use super::outbox::{Effect, Outbox};
 use super::process::{Event, Process, Vocabulary};
 use super::queue::{Flight, Pending, Queue, Scheduled};
 use super::seat::{Armed, Power, Seat, TimerSlot};
+use super::sort;
 use super::time::{EventId, Moment, ProcessId, SimTime, Span};
 use super::trace::{Entry, Heading, Trace, What, heading};
-use std::hash::{Hash, Hasher};
-use std::ops::Range;
-use std::sync::Arc;
 
 /// How long messages travel and how long a write takes, drawn for each.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -156,7 +158,7 @@ impl<P: Process> Sim<P> {
         }
         let mut entries: Vec<_> = self.queue.entries().collect();
         entries.retain(|entry| !matches!(entry.pending, Pending::Timer { .. }));
-        entries.sort_by_key(|entry| entry.id);
+        sort::by_key(&mut entries, |entry| entry.id);
         entries.hash(&mut hasher);
         hasher.finish()
     }

@@ -4,12 +4,13 @@
 //! kept (they are played again when somebody looks). The trace is a cache of the recording.
 //! *Invariant:* 32 bytes a record and no allocation of its own; facts and draws lie in one arena.
 
+use std::hash::{Hash, Hasher};
+
 use super::chance::Draw;
 use super::hash::StableHasher;
+use super::ord_map::OrdMap;
 use super::process::{Event, Vocabulary};
 use super::time::{EventId, ProcessId, SimTime};
-use std::collections::BTreeMap;
-use std::hash::{Hash, Hasher};
 
 /// What kind of event a record is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -100,7 +101,7 @@ pub struct Trace<W: Vocabulary> {
     records: Vec<Packed>,
     entries: Vec<Entry<W>>,
     names: Vec<&'static str>,
-    numbers: BTreeMap<&'static str, u16>,
+    numbers: OrdMap<&'static str, u16>,
     /// By event id: the index of its record.
     places: Vec<u32>,
 }
@@ -111,7 +112,7 @@ impl<W: Vocabulary> Default for Trace<W> {
             records: Vec::new(),
             entries: Vec::new(),
             names: Vec::new(),
-            numbers: BTreeMap::new(),
+            numbers: OrdMap::new(),
             places: Vec::new(),
         }
     }

@@ -59,7 +59,7 @@ impl Change<'_> {
     fn body(&mut self, body: &TxnBody) -> Result<Answer, Error> {
         match body {
             TxnBody::CreateSession { timeout } => {
-                self.database.sessions.insert_mut(self.txn.session, *timeout);
+                self.database.sessions.insert(self.txn.session, *timeout);
                 Ok(Answer::Nothing)
             }
             TxnBody::CloseSession { paths } => self.close_session(self.txn.session, paths),
@@ -120,7 +120,7 @@ impl Change<'_> {
     /// Deletes what the txn lists, then what else the session has.
     // Source: DataTree.killSession.
     fn close_session(&mut self, session: SessionId, paths: &[Path]) -> Result<Answer, Error> {
-        self.database.sessions.remove_mut(&session);
+        self.database.sessions.remove(&session);
         let left = self.database.tree.ephemerals(session).cloned();
         for path in paths {
             // A misfit is a znode that a newer snapshot no longer has.

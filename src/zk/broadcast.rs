@@ -8,13 +8,13 @@
 //!
 //! *Invariant: txns are committed in the order proposed, each once a quorum has logged it.*
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::ensemble::{Ensemble, ServerId};
 use super::txn::Txn;
 use super::zxid::Zxid;
-use crate::sim::{SimTime, Span};
+use crate::sim::{OrdSet, SimTime, Span};
 
 /// The proposals that are not committed yet.
 // Source: Leader.outstandingProposals.
@@ -24,13 +24,13 @@ pub struct Proposals(VecDeque<Proposal>);
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Proposal {
     txn: Arc<Txn>,
-    acks: BTreeSet<ServerId>,
+    acks: OrdSet<ServerId>,
 }
 
 impl Proposals {
     /// A txn has been proposed; nobody has logged it yet.
     pub fn propose(&mut self, txn: Arc<Txn>) {
-        self.0.push_back(Proposal { txn, acks: BTreeSet::new() });
+        self.0.push_back(Proposal { txn, acks: OrdSet::new() });
     }
 
     /// A server has logged a txn; it may be committed already.

@@ -4,12 +4,11 @@
 //!
 //! *Invariant: a watch is registered only after the server has answered that it is armed.*
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::path::Path;
 use super::reply::{Answer, Error, EventKind, WatchEvent};
 use super::request::{Op, SetWatches, watch_mode, watcher_type};
 use super::zxid::Zxid;
+use crate::sim::{OrdMap, OrdSet};
 
 /// What kind of watch was removed.
 // Source: Watcher.Event.EventType.
@@ -43,7 +42,7 @@ impl Watcher {
     pub const DEFAULT: Watcher = Watcher(0);
 }
 
-type Table = BTreeMap<Path, BTreeSet<Watcher>>;
+type Table = OrdMap<Path, OrdSet<Watcher>>;
 
 /// All watches of a client.
 // Source: ZKWatchManager.
@@ -62,7 +61,7 @@ const SET_WATCHES_MAX_LEN: usize = 128 * 1024;
 
 impl Watches {
     /// Everybody who has a watch.
-    pub fn watchers(&self) -> BTreeSet<Watcher> {
+    pub fn watchers(&self) -> OrdSet<Watcher> {
         let tables = [&self.data, &self.exist, &self.child, &self.persistent, &self.recursive];
         tables.iter().flat_map(|table| table.values().flatten().copied()).collect()
     }
@@ -100,7 +99,7 @@ impl Watches {
         let any = kind == watcher_type::ANY;
         let mut removed = Vec::new();
         let mut note = |kind, tables: &mut [&mut Table]| {
-            let watchers: BTreeSet<Watcher> =
+            let watchers: OrdSet<Watcher> =
                 tables.iter_mut().flat_map(|table| take_from(table, path, whom)).collect();
             if !watchers.is_empty() {
                 removed.push((kind, watchers.into_iter().collect()));
@@ -121,7 +120,7 @@ impl Watches {
     /// Whom an event is for; one-shot watches are gone after it.
     // Source: ZKWatchManager.materialize.
     pub(super) fn fired(&mut self, event: &WatchEvent) -> Vec<Watcher> {
-        let mut watchers = BTreeSet::new();
+        let mut watchers = OrdSet::new();
         let mut take =
             |table: &mut Table| watchers.extend(table.remove(&event.path).into_iter().flatten());
         match event.kind {
@@ -169,10 +168,10 @@ impl Watches {
 }
 
 /// Takes one watcher off a path, or all.
-fn take_from(table: &mut Table, path: &Path, whom: Option<Watcher>) -> BTreeSet<Watcher> {
+fn take_from(table: &mut Table, path: &Path, whom: Option<Watcher>) -> OrdSet<Watcher> {
     let Some(whom) = whom else { return table.remove(path).unwrap_or_default() };
-    let Some(watchers) = table.get_mut(path) else { return BTreeSet::new() };
-    let found = watchers.take(&whom);
+    let Some(watchers) = table.get_mut(path) else { return OrdSet::new() };
+    let found = watchers.remove(&whom).then_some(whom);
     if watchers.is_empty() {
         table.remove(path);
     }

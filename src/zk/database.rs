@@ -6,14 +6,13 @@
 
 use std::sync::Arc;
 
-use rpds::{RedBlackTreeMapSync, VectorSync};
-
 use super::epochs::Epochs;
 use super::stat::{Millis, SessionId};
 use super::tree::Tree;
 use super::txn::Txn;
 use super::watch::{ConnectionId, WatchTable};
 use super::zxid::Zxid;
+use crate::sim::{List, OrdMap};
 
 /// Everything a server has in memory about the state that is agreed upon, and its own watches.
 // Source: ZKDatabase, DataTree.
@@ -22,7 +21,7 @@ pub struct Database {
     /// The znodes.
     pub tree: Tree,
     /// All sessions with their timeouts.
-    pub sessions: RedBlackTreeMapSync<SessionId, Millis>,
+    pub sessions: OrdMap<SessionId, Millis>,
     /// The last txn applied.
     pub last_zxid: Zxid,
     /// Watches on data, also of znodes that are missing.
@@ -39,7 +38,7 @@ pub struct Snapshot {
     /// The znodes.
     pub tree: Tree,
     /// All sessions with their timeouts.
-    pub sessions: RedBlackTreeMapSync<SessionId, Millis>,
+    pub sessions: OrdMap<SessionId, Millis>,
 }
 
 impl Database {
@@ -80,7 +79,7 @@ pub struct Disk {
     /// The newest snapshot.
     pub snapshot: Snapshot,
     /// All txns that were written, committed or not.
-    pub log: VectorSync<Arc<Txn>>,
+    pub log: List<Arc<Txn>>,
     /// The epoch files; a standalone server has none.
     pub epochs: Epochs,
 }
@@ -89,7 +88,7 @@ impl Disk {
     /// Appends a txn; it counts as written.
     pub fn append(&mut self, txn: Arc<Txn>) {
         assert!(self.last_zxid() < txn.zxid, "the log grows in the order of zxids");
-        self.log.push_back_mut(txn);
+        self.log.push(txn);
     }
 
     /// The last txn on disk.
@@ -128,7 +127,7 @@ impl Disk {
     // Source: FileTxnLog.truncate.
     pub fn truncate(&mut self, zxid: Zxid) {
         while self.log.last().is_some_and(|txn| txn.zxid > zxid) {
-            self.log.drop_last_mut();
+            self.log.pop();
         }
     }
 
@@ -171,6 +170,6 @@ mod tests {
         disk.truncate(Zxid(4));
         assert_eq!(disk.last_zxid(), Zxid(2));
         let recovered = disk.recover();
-        assert_eq!((recovered.last_zxid, recovered.sessions.size()), (Zxid(2), 2));
+        assert_eq!((recovered.last_zxid, recovered.sessions.len()), (Zxid(2), 2));
     }
 }

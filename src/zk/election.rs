@@ -8,13 +8,11 @@
 //! *Invariant: within a round a server's vote only rises; a server that finds a quorum which has
 //! decided joins it, whatever its own vote.*
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::ensemble::{Ensemble, ServerId};
 use super::peer::{PeerMessage, PeerTimer};
 use super::vote::{Notification, Round, Standing, Vote};
 use super::words::{Fact, Words};
-use crate::sim::{Outbox, Span};
+use crate::sim::{OrdMap, OrdSet, Outbox, Span};
 
 /// How long a server waits for a better vote once it has a quorum.
 // Source: FastLeaderElection.finalizeWait.
@@ -34,9 +32,9 @@ pub struct Looking {
     /// For whom it votes now.
     proposed: Vote,
     /// The votes of this round.
-    received: BTreeMap<ServerId, Notification>,
+    received: OrdMap<ServerId, Notification>,
     /// What those say who have decided, in whatever round.
-    decided: BTreeMap<ServerId, Notification>,
+    decided: OrdMap<ServerId, Notification>,
     interval: Span,
     stage: Stage,
 }
@@ -75,8 +73,8 @@ impl Looking {
             round,
             own,
             proposed: own,
-            received: BTreeMap::new(),
-            decided: BTreeMap::new(),
+            received: OrdMap::new(),
+            decided: OrdMap::new(),
             interval: NOTIFICATION_INTERVAL.0,
             stage: Stage::Gathering,
         };
@@ -97,7 +95,7 @@ impl Looking {
     }
 
     /// The votes it has of this round, its own among them.
-    pub fn received(&self) -> &BTreeMap<ServerId, Notification> {
+    pub fn received(&self) -> &OrdMap<ServerId, Notification> {
         &self.received
     }
 
@@ -188,7 +186,7 @@ impl Looking {
     }
 
     // Source: FastLeaderElection.checkLeader.
-    fn is_settled(&self, votes: &BTreeMap<ServerId, Notification>, heard: &Notification) -> bool {
+    fn is_settled(&self, votes: &OrdMap<ServerId, Notification>, heard: &Notification) -> bool {
         let leader = heard.vote.candidate;
         let confirmed = match leader == self.me {
             true => heard.round == self.round,
@@ -245,9 +243,6 @@ impl Looking {
 
 /// Who has said the same as `outcome`.
 // Source: FastLeaderElection.getVoteTracker.
-fn supporters(
-    votes: &BTreeMap<ServerId, Notification>,
-    outcome: &Notification,
-) -> BTreeSet<ServerId> {
+fn supporters(votes: &OrdMap<ServerId, Notification>, outcome: &Notification) -> OrdSet<ServerId> {
     votes.iter().filter(|(_, vote)| vote.agrees_with(outcome)).map(|(id, _)| *id).collect()
 }

@@ -4,11 +4,10 @@
 //!
 //! *Invariant: a server id stands for one process, for ever; any two quorums share a voter.*
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::sim::ProcessId;
+use crate::sim::{OrdSet, ProcessId};
 
 /// The id of a server, as in its `myid` file. Facts spell it `zk1`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
@@ -97,7 +96,7 @@ impl Ensemble {
 
     /// Are these more than half of the voters? Others among them do not count.
     // Source: QuorumMaj.containsQuorum.
-    pub fn is_quorum(&self, ids: &BTreeSet<ServerId>) -> bool {
+    pub fn is_quorum(&self, ids: &OrdSet<ServerId>) -> bool {
         let having = self.voters().filter(|voter| ids.contains(&voter.id)).count();
         having > self.voters().count() / 2
     }

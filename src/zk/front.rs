@@ -6,8 +6,6 @@
 
 use std::sync::Arc;
 
-use rpds::RedBlackTreeMapSync;
-
 use super::acl::{AuthId, Perms, digest_id};
 use super::apply::Fired;
 use super::reply::{Answer, ConnectReply, Error};
@@ -16,7 +14,7 @@ use super::stat::{Bytes, Millis, SessionId};
 use super::watch::ConnectionId;
 use super::words::{Fact, Message, Reply, Words};
 use super::zxid::Zxid;
-use crate::sim::{Outbox, ProcessId};
+use crate::sim::{OrdMap, Outbox, ProcessId};
 
 /// The address that every client seems to have.
 ///
@@ -52,8 +50,8 @@ pub enum ConnectionStage {
 // Source: ServerCnxnFactory, NIOServerCnxn.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Front {
-    connections: RedBlackTreeMapSync<ProcessId, Connection>,
-    by_session: RedBlackTreeMapSync<SessionId, ProcessId>,
+    connections: OrdMap<ProcessId, Connection>,
+    by_session: OrdMap<SessionId, ProcessId>,
     opened: u32,
 }
 
@@ -76,8 +74,8 @@ impl Front {
         self.opened += 1;
         let ids = Arc::from([AuthId::new("ip", CLIENT_ADDRESS)]);
         let stage = ConnectionStage::Opening;
-        self.connections.insert_mut(peer, Connection { id, session, timeout, ids, stage });
-        self.by_session.insert_mut(session, peer);
+        self.connections.insert(peer, Connection { id, session, timeout, ids, stage });
+        self.by_session.insert(session, peer);
         Opened { id, closed }
     }
 
@@ -146,9 +144,9 @@ impl Front {
     /// The client has hung up; says which connection that was.
     pub fn forget(&mut self, peer: ProcessId) -> Option<ConnectionId> {
         let connection = self.connections.get(&peer)?.clone();
-        self.connections.remove_mut(&peer);
+        self.connections.remove(&peer);
         if self.by_session.get(&connection.session) == Some(&peer) {
-            self.by_session.remove_mut(&connection.session);
+            self.by_session.remove(&connection.session);
         }
         Some(connection.id)
     }

@@ -11,9 +11,8 @@
 //!
 //! *Invariant: buckets never shrink.*
 
-use rpds::RedBlackTreeMapSync;
-
 use super::path::Path;
+use crate::sim::OrdMap;
 
 /// Buckets of a set that was made empty.
 const FIRST_BUCKETS: u32 = 16;
@@ -21,7 +20,7 @@ const FIRST_BUCKETS: u32 = 16;
 /// A set of paths that remembers what Java's `HashSet` would.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct HashOrderedPaths {
-    inserted: RedBlackTreeMapSync<Path, u32>,
+    inserted: OrdMap<Path, u32>,
     next: u32,
     buckets: u32,
 }
@@ -29,7 +28,7 @@ pub struct HashOrderedPaths {
 impl HashOrderedPaths {
     /// The empty set.
     pub fn new() -> HashOrderedPaths {
-        let inserted = RedBlackTreeMapSync::default();
+        let inserted = OrdMap::default();
         HashOrderedPaths { inserted, next: 0, buckets: FIRST_BUCKETS }
     }
 
@@ -38,7 +37,7 @@ impl HashOrderedPaths {
         if self.inserted.contains_key(&path) {
             return;
         }
-        self.inserted.insert_mut(path, self.next);
+        self.inserted.insert(path, self.next);
         self.next += 1;
         if self.count() > self.buckets - self.buckets.div_ceil(4) {
             self.buckets *= 2;
@@ -47,12 +46,12 @@ impl HashOrderedPaths {
 
     /// Takes `path` out.
     pub fn remove(&mut self, path: &str) {
-        self.inserted.remove_mut(path);
+        self.inserted.remove(path);
     }
 
     /// How many paths.
     pub fn count(&self) -> u32 {
-        u32::try_from(self.inserted.size()).expect("a tree holds fewer than 2^32 znodes")
+        u32::try_from(self.inserted.len()).expect("a tree holds fewer than 2^32 znodes")
     }
 
     /// Is it empty?

@@ -11,10 +11,8 @@
 //! *Invariant: an epoch is led only by one to whom a quorum has promised it; a write is answered
 //! only when it is committed.*
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
-
-use rpds::RedBlackTreeMapSync;
 
 use super::broadcast::{Proposals, SyncLimitCheck};
 use super::ensemble::ServerId;
@@ -32,7 +30,7 @@ use super::txn::{Txn, TxnBody};
 use super::vote::Vote;
 use super::words::{Fact, Message, Timer, Words, Write};
 use super::zxid::Zxid;
-use crate::sim::{Event, EventId, Outbox, ProcessId, SimTime, Span};
+use crate::sim::{Event, EventId, OrdMap, OrdSet, Outbox, ProcessId, SimTime, Span};
 
 /// What a leader remembers, or one who tries to become it.
 // Source: Leader, LeaderZooKeeperServer.
@@ -44,12 +42,12 @@ pub struct Leader {
     /// Its own history when it began: nobody may be ahead of it.
     own: Vote,
     /// Who has done what the present stage waits for.
-    done: BTreeSet<ServerId>,
-    learners: BTreeMap<ServerId, Attended>,
+    done: OrdSet<ServerId>,
+    learners: OrdMap<ServerId, Attended>,
     serving: Serving,
     tracker: Tracker,
     /// The last sign of life of each session.
-    signs: RedBlackTreeMapSync<SessionId, EventId>,
+    signs: OrdMap<SessionId, EventId>,
     outstanding: Outstanding,
     last_given: Zxid,
     proposals: Proposals,
@@ -135,11 +133,11 @@ impl Leader {
             stage: Stage::Gathering,
             epoch: Epoch(0),
             own: member.own_vote(),
-            done: BTreeSet::from([member.me]),
-            learners: BTreeMap::new(),
+            done: OrdSet::from([member.me]),
+            learners: OrdMap::new(),
             serving: Serving::new(member.me, out.now()),
             tracker: Tracker::new(member.settings.tick_time),
-            signs: RedBlackTreeMapSync::default(),
+            signs: OrdMap::default(),
             outstanding: Outstanding::default(),
             last_given: Zxid::ZERO,
             proposals: Proposals::default(),
@@ -399,7 +397,7 @@ impl Leader {
         let written = member.disk.epochs;
         if self.stage == Stage::Accepting && written.accepted >= self.epoch {
             self.stage = Stage::Promising;
-            self.done = BTreeSet::from([member.me]);
+            self.done = OrdSet::from([member.me]);
             self.wait(member, out);
             for id in self.learners.keys() {
                 member.send(*id, PeerMessage::LeaderInfo { epoch: self.epoch }, out);
@@ -531,7 +529,7 @@ impl Leader {
         member.vote.epoch = self.epoch;
         for (session, timeout) in member.database.sessions.iter() {
             self.tracker.track(*session, *timeout, out.now());
-            self.signs.insert_mut(*session, out.event());
+            self.signs.insert(*session, out.event());
         }
         out.arm(PeerTimer::HalfTick, member.settings.tick_time.divided_by(2));
         out.arm(Timer::SessionTick, self.tracker.until_next_tick(out.now()));
@@ -582,7 +580,7 @@ impl Leader {
             let session = submission.session;
             self.tracker.track(session, timeout, out.now());
             self.tracker.set_owner(session, origin);
-            self.signs.insert_mut(session, out.event());
+            self.signs.insert(session, out.event());
         }
         let prep = Prep {
             tree: &member.database.tree,
@@ -630,7 +628,7 @@ impl Leader {
         self.outstanding.applied(txn.zxid);
         if let TxnBody::CloseSession { .. } = txn.body {
             self.tracker.remove(txn.session);
-            self.signs.remove_mut(&txn.session);
+            self.signs.remove(&txn.session);
         }
         while let Some(sync) = self.syncs.pop_front_if(|sync| sync.after <= txn.zxid) {
             self.answer_sync(&sync, member, out);
@@ -675,7 +673,7 @@ impl Leader {
     fn touch(&mut self, touch: Touch, now: SimTime) -> bool {
         let alive = self.tracker.touch(touch.session, touch.timeout, now);
         if alive {
-            self.signs.insert_mut(touch.session, touch.sign);
+            self.signs.insert(touch.session, touch.sign);
         }
         alive
     }
@@ -770,7 +768,7 @@ impl Leader {
     fn has_quorum(&self, member: &Member) -> bool {
         let count = self.ticks.count;
         let heard = self.learners.iter().filter(|(_, learner)| count <= learner.deadline);
-        let mut heard: BTreeSet<ServerId> = heard.map(|(id, _)| *id).collect();
+        let mut heard: OrdSet<ServerId> = heard.map(|(id, _)| *id).collect();
         heard.insert(member.me);
         member.ensemble.is_quorum(&heard)
     }

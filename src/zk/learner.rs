@@ -9,7 +9,7 @@
 //! *Invariant: a proposal is acknowledged only when it is on the disk; txns are applied in the
 //! order of zxids. Clients are served only from UPTODATE until the leader is lost.*
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::database::{Database, Disk, Snapshot};
@@ -25,7 +25,7 @@ use super::sync::{CommittedWindow, Way};
 use super::txn::Txn;
 use super::words::{Fact, Message, Timer, Words, Write};
 use super::zxid::Zxid;
-use crate::sim::{Event, Outbox, ProcessId, SimTime, Span};
+use crate::sim::{Event, OrdMap, Outbox, ProcessId, SimTime, Span};
 
 /// How often a learner tries to reach its leader, and the pause between.
 // Source: Learner.connectToLeader, leaderConnectDelayDuringRetryMs.
@@ -47,7 +47,7 @@ pub struct Learner {
     proposed: VecDeque<Arc<Txn>>,
     serving: Serving,
     /// Who was heard of since the leader asked last.
-    touched: BTreeMap<SessionId, Touch>,
+    touched: OrdMap<SessionId, Touch>,
     last_heard: SimTime,
 }
 
@@ -82,7 +82,7 @@ impl Learner {
             way: Way::Diff,
             proposed: VecDeque::new(),
             serving: Serving::new(member.me, out.now()),
-            touched: BTreeMap::new(),
+            touched: OrdMap::new(),
             last_heard: out.now(),
         };
         learner.connect(member, out);

@@ -11,9 +11,8 @@
 //!
 //! *Invariant: a refused request leaves no change records, a refused multi none of its parts'.*
 
+use std::collections::VecDeque;
 use std::sync::Arc;
-
-use rpds::{QueueSync, RedBlackTreeMapSync};
 
 use super::acl::{Acl, AuthId, Perms};
 use super::ensemble::ServerId;
@@ -26,6 +25,7 @@ use super::stat::{Bytes, Millis, Owner, SessionId, StoredStat};
 use super::tree::Tree;
 use super::txn::{CreateTxn, Txn, TxnBody};
 use super::zxid::Zxid;
+use crate::sim::OrdMap;
 
 /// A request on its way to becoming a txn: what a forwarding server passes on of it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -56,23 +56,23 @@ struct ChangeRecord {
 // Source: ZooKeeperServer.outstandingChanges, outstandingChangesForPath.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Outstanding {
-    records: QueueSync<ChangeRecord>,
-    by_path: RedBlackTreeMapSync<Path, ChangeRecord>,
+    records: VecDeque<ChangeRecord>,
+    by_path: OrdMap<Path, ChangeRecord>,
 }
 
 impl Outstanding {
     /// The txn `zxid` has been applied: its changes are in the tree now.
     // Source: ZooKeeperServer.processTxn, FinalRequestProcessor.
     pub fn applied(&mut self, zxid: Zxid) {
-        while let Some(record) = self.records.peek() {
+        while let Some(record) = self.records.front() {
             if record.zxid > zxid {
                 return;
             }
             let path = record.path.clone();
             if self.by_path.get(&path).is_some_and(|latest| latest.zxid <= zxid) {
-                self.by_path.remove_mut(&path);
+                self.by_path.remove(&path);
             }
-            self.records.dequeue_mut();
+            self.records.pop_front();
         }
     }
 
@@ -82,8 +82,8 @@ impl Outstanding {
     }
 
     fn add(&mut self, record: ChangeRecord) {
-        self.by_path.insert_mut(record.path.clone(), record.clone());
-        self.records.enqueue_mut(record);
+        self.by_path.insert(record.path.clone(), record.clone());
+        self.records.push_back(record);
     }
 }
 

@@ -1,6 +1,5 @@
 //! Ensembles of three and five servers with clients, driven through faults; laws after every event.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::client::{Config, State};
@@ -16,7 +15,8 @@ use super::stat::SessionId;
 use super::vote::Standing;
 use super::words::{Request, Words};
 use crate::sim::{
-    Direction, Event, Moment, Network, Outbox, Process, ProcessId, Sim, SimTime, Span, Trace,
+    Direction, Event, Moment, Network, OrdMap, Outbox, Process, ProcessId, Sim, SimTime, Span,
+    Trace,
 };
 
 #[derive(Clone, Debug, Hash)]
@@ -556,7 +556,7 @@ fn swarm(seed: u64, voters: u8) {
         assert!(last.is_ok(), "seed {seed}: {last:?}\n{}", stage.told());
     }
     stage.run(2000);
-    let trees: BTreeMap<_, _> = (1..=voters)
+    let trees: OrdMap<_, _> = (1..=voters)
         .map(|id| {
             let database = stage.server(id).database().expect("all run");
             (database.last_zxid, database.tree.clone())

@@ -12,7 +12,7 @@
 //! *Invariant: requests of one connection are answered in order; a read waits for the writes and
 //! syncs before it on its own connection, and for no others.*
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::acl::AuthId;
@@ -31,7 +31,7 @@ use super::txn::{Txn, TxnBody};
 use super::watch::ConnectionId;
 use super::words::{Fact, Words};
 use super::zxid::Zxid;
-use crate::sim::{Outbox, ProcessId, SimTime};
+use crate::sim::{OrdMap, Outbox, ProcessId, SimTime};
 
 /// The clients of a member that leads or learns.
 // Source: CommitProcessor, FinalRequestProcessor.
@@ -40,7 +40,7 @@ pub struct Serving {
     front: Front,
     numbers: SessionNumbers,
     /// Requests that wait, or wait behind others; connections without any have no line.
-    lines: BTreeMap<ConnectionId, VecDeque<Waiting>>,
+    lines: OrdMap<ConnectionId, VecDeque<Waiting>>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -85,7 +85,7 @@ impl Serving {
     /// Nobody is connected yet.
     pub fn new(me: ServerId, now: SimTime) -> Serving {
         let numbers = SessionNumbers::new(me, now);
-        Serving { front: Front::default(), numbers, lines: BTreeMap::new() }
+        Serving { front: Front::default(), numbers, lines: OrdMap::new() }
     }
 
     /// Its connections.

@@ -6,13 +6,11 @@
 //! *Invariant: a session is due no earlier than its timeout after the last sign of life, and no
 //! later than one tick after that.*
 
-use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
-
 use super::ensemble::ServerId;
 use super::reply::Error;
 use super::request::Password;
 use super::stat::{Millis, SessionId};
-use crate::sim::{SimTime, Span};
+use crate::sim::{OrdMap, OrdSet, SimTime, Span};
 
 /// Numbers new sessions on one server.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -70,8 +68,8 @@ pub enum Stage {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Tracker {
     tick: Span,
-    sessions: RedBlackTreeMapSync<SessionId, Tracked>,
-    buckets: RedBlackTreeMapSync<SimTime, RedBlackTreeSetSync<SessionId>>,
+    sessions: OrdMap<SessionId, Tracked>,
+    buckets: OrdMap<SimTime, OrdSet<SessionId>>,
 }
 
 impl Tracker {
@@ -90,7 +88,7 @@ impl Tracker {
         }
         let deadline = self.deadline(timeout, now);
         let tracked = Tracked { timeout, deadline, stage: Stage::Open, owner: None };
-        self.sessions.insert_mut(session, tracked);
+        self.sessions.insert(session, tracked);
         self.put_in_bucket(session, deadline);
     }
 
@@ -106,7 +104,7 @@ impl Tracker {
             let (before, moved) = (tracked.deadline, Tracked { timeout, deadline, ..*tracked });
             self.take_from_bucket(session, before);
             self.put_in_bucket(session, deadline);
-            self.sessions.insert_mut(session, moved);
+            self.sessions.insert(session, moved);
         }
         true
     }
@@ -145,7 +143,7 @@ impl Tracker {
     /// The session is no more.
     pub fn remove(&mut self, session: SessionId) {
         if let Some(tracked) = self.sessions.get(&session).copied() {
-            self.sessions.remove_mut(&session);
+            self.sessions.remove(&session);
             self.take_from_bucket(session, tracked.deadline);
         }
     }
@@ -164,13 +162,13 @@ impl Tracker {
     // Source: SessionTrackerImpl.run, ExpiryQueue.poll.
     pub fn expire(&mut self, now: SimTime) -> Vec<SessionId> {
         let mut due = Vec::new();
-        while let Some((deadline, sessions)) = self.buckets.first() {
+        while let Some((deadline, sessions)) = self.buckets.first_key_value() {
             if *deadline > now {
                 break;
             }
             let deadline = *deadline;
             due.extend(sessions.iter().copied());
-            self.buckets.remove_mut(&deadline);
+            self.buckets.remove(&deadline);
         }
         due.retain(|session| self.session(*session).is_some_and(|s| s.stage == Stage::Open));
         for session in &due {
@@ -196,15 +194,15 @@ impl Tracker {
 
     fn put_in_bucket(&mut self, session: SessionId, deadline: SimTime) {
         let mut bucket = self.buckets.get(&deadline).cloned().unwrap_or_default();
-        bucket.insert_mut(session);
-        self.buckets.insert_mut(deadline, bucket);
+        bucket.insert(session);
+        self.buckets.insert(deadline, bucket);
     }
 
     fn take_from_bucket(&mut self, session: SessionId, deadline: SimTime) {
         let Some(bucket) = self.buckets.get_mut(&deadline) else { return };
-        bucket.remove_mut(&session);
+        bucket.remove(&session);
         if bucket.is_empty() {
-            self.buckets.remove_mut(&deadline);
+            self.buckets.remove(&deadline);
         }
     }
 }

@@ -514,7 +514,7 @@ mod tests {
         run.intervene(|act| act.start(SERVER));
         run.until(Span::ms(100));
         let database = run.server().database().expect("it runs again");
-        assert_eq!((database.last_zxid, database.sessions.size()), (on_disk, 1));
+        assert_eq!((database.last_zxid, database.sessions.len()), (on_disk, 1));
         assert_eq!(database.tree.znode("/b"), None);
     }
 

@@ -13,11 +13,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use rpds::QueueSync;
-
 use super::database::Disk;
 use super::txn::Txn;
 use super::zxid::Zxid;
+use crate::sim::OrdMap;
 
 /// How many committed txns a server keeps at hand.
 // Source: ZKDatabase.commitLogCount.
@@ -27,7 +26,7 @@ const WINDOW_LEN: usize = 500;
 // Source: ZKDatabase.committedLog.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct CommittedWindow {
-    txns: QueueSync<Arc<Txn>>,
+    txns: OrdMap<Zxid, Arc<Txn>>,
     max: Zxid,
 }
 
@@ -45,15 +44,15 @@ impl CommittedWindow {
     // Source: ZKDatabase.addCommittedProposal.
     pub fn push(&mut self, txn: Arc<Txn>) {
         if self.txns.len() == WINDOW_LEN {
-            self.txns.dequeue_mut();
+            self.txns.pop_first();
         }
         self.max = txn.zxid;
-        self.txns.enqueue_mut(txn);
+        self.txns.insert(txn.zxid, txn);
     }
 
     /// The first and the last; both `applied` if there are none.
     fn bounds(&self, applied: Zxid) -> (Zxid, Zxid) {
-        self.txns.peek().map_or((applied, applied), |first| (first.zxid, self.max))
+        self.txns.first_key_value().map_or((applied, applied), |(&first, _)| (first, self.max))
     }
 }
 
@@ -110,7 +109,7 @@ pub fn plan_sync(seen: Zxid, applied: Zxid, window: &CommittedWindow, disk: &Dis
     } else if seen > max {
         if starts_epoch { Plan::Snap } else { Plan::Trunc(max, Vec::new()) }
     } else if seen >= min {
-        queue_committed(window.txns.iter(), seen)
+        queue_committed(window.txns.values(), seen)
     } else {
         plan_from_disk(seen, max, disk)
     }

@@ -8,13 +8,12 @@
 
 use std::sync::Arc;
 
-use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
-
 use super::acl::{Acl, Perms};
 use super::hash_order::HashOrderedPaths;
 use super::path::{self, Path};
 use super::stat::{Bytes, Millis, Owner, SessionId, Stat, StoredStat};
 use super::zxid::Zxid;
+use crate::sim::{OrdMap, OrdSet};
 
 /// One znode.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -26,17 +25,17 @@ pub struct Znode {
     /// Its counters.
     pub stat: StoredStat,
     /// The names of its children.
-    pub children: RedBlackTreeSetSync<Arc<str>>,
+    pub children: OrdSet<Arc<str>>,
 }
 
 impl Znode {
     fn new(data: Bytes, acl: Acl, stat: StoredStat) -> Znode {
-        Znode { data, acl, stat, children: RedBlackTreeSetSync::default() }
+        Znode { data, acl, stat, children: OrdSet::default() }
     }
 
     /// How many children.
     pub fn child_count(&self) -> i32 {
-        i32::try_from(self.children.size()).expect("a znode has fewer than 2^31 children")
+        i32::try_from(self.children.len()).expect("a znode has fewer than 2^31 children")
     }
 
     /// Its Stat as clients see it.
@@ -53,8 +52,8 @@ impl Znode {
 /// All znodes of a server.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Tree {
-    znodes: RedBlackTreeMapSync<Path, Znode>,
-    ephemerals: RedBlackTreeMapSync<SessionId, HashOrderedPaths>,
+    znodes: OrdMap<Path, Znode>,
+    ephemerals: OrdMap<SessionId, HashOrderedPaths>,
     containers: HashOrderedPaths,
     ttls: HashOrderedPaths,
 }
@@ -88,8 +87,8 @@ impl Tree {
     // Source: DataTree.DataTree, DataTree.addConfigNode.
     pub fn new() -> Tree {
         let mut tree = Tree {
-            znodes: RedBlackTreeMapSync::default(),
-            ephemerals: RedBlackTreeMapSync::default(),
+            znodes: OrdMap::default(),
+            ephemerals: OrdMap::default(),
             containers: HashOrderedPaths::new(),
             ttls: HashOrderedPaths::new(),
         };
@@ -97,7 +96,7 @@ impl Tree {
         let mut config =
             Znode::new(Bytes::from(""), Acl::world(Perms::READ), StoredStat::default());
         config.stat.aversion = -1;
-        tree.znodes.insert_mut(Path::root(), plain());
+        tree.znodes.insert(Path::root(), plain());
         for (path, znode) in
             [("/zookeeper", plain()), ("/zookeeper/quota", plain()), ("/zookeeper/config", config)]
         {
@@ -119,7 +118,7 @@ impl Tree {
 
     /// How many znodes, the root included.
     pub fn count(&self) -> i32 {
-        i32::try_from(self.znodes.size()).expect("a tree holds fewer than 2^31 znodes")
+        i32::try_from(self.znodes.len()).expect("a tree holds fewer than 2^31 znodes")
     }
 
     /// How many znodes are below `path`.
@@ -130,7 +129,7 @@ impl Tree {
         }
         let below = |other: &Path| other.starts_with(path) && other[path.len()..].starts_with('/');
         let first = Path::from(format!("{path}/"));
-        let count = self.znodes.range(first..).take_while(|(other, _)| below(other)).count();
+        let count = self.znodes.range(&first..).take_while(|(other, _)| below(other)).count();
         i32::try_from(count).expect("a tree holds fewer than 2^31 znodes")
     }
 
@@ -181,11 +180,11 @@ impl Tree {
         if exists {
             return Err(Misfit::NodeExists);
         }
-        parent.children.insert_mut(Arc::from(name));
+        parent.children.insert(Arc::from(name));
         let znode = Znode::new(new.data, new.acl, StoredStat::created(zxid, time, new.owner));
         let stat = znode.shown_stat();
         self.enlist(&new.path, new.owner);
-        self.znodes.insert_mut(new.path, znode);
+        self.znodes.insert(new.path, znode);
         Ok(stat)
     }
 
@@ -194,13 +193,13 @@ impl Tree {
     pub fn delete(&mut self, path: &str, zxid: Zxid) -> Result<Acl, Misfit> {
         let parent_path = path::parent(path).ok_or(Misfit::NoNode)?;
         let parent = self.znodes.get_mut(parent_path).ok_or(Misfit::NoNode)?;
-        parent.children.remove_mut(path::name(path));
+        parent.children.remove(path::name(path));
         parent.stat.pzxid = parent.stat.pzxid.max(zxid);
         let (owner, acl) = match self.znodes.get(path) {
             Some(znode) => (znode.stat.owner, znode.acl.clone()),
             None => return Err(Misfit::NoNode),
         };
-        self.znodes.remove_mut(path);
+        self.znodes.remove(path);
         self.delist(path, owner);
         Ok(acl)
     }
@@ -231,16 +230,16 @@ impl Tree {
 
     /// Forgets that `session` had ephemerals.
     pub fn forget_session(&mut self, session: SessionId) {
-        self.ephemerals.remove_mut(&session);
+        self.ephemerals.remove(&session);
     }
 
     /// Puts a znode there as it is: for the first tree, snapshots and presets.
     pub fn adopt(&mut self, path: Path, znode: Znode) {
         let parent = path::parent(&path).expect("the root is there from the start");
         let parent = self.znodes.get_mut(parent).expect("parents are put in before children");
-        parent.children.insert_mut(Arc::from(path::name(&path)));
+        parent.children.insert(Arc::from(path::name(&path)));
         self.enlist(&path, znode.stat.owner);
-        self.znodes.insert_mut(path, znode);
+        self.znodes.insert(path, znode);
     }
 
     /// Changes a Stat as it is: for presets.
@@ -260,7 +259,7 @@ impl Tree {
             Owner::Ttl(_) => self.ttls.insert(path.clone()),
             Owner::Session(session) => {
                 if self.ephemerals.get(&session).is_none() {
-                    self.ephemerals.insert_mut(session, HashOrderedPaths::new());
+                    self.ephemerals.insert(session, HashOrderedPaths::new());
                 }
                 let own = self.ephemerals.get_mut(&session).expect("it was just put in");
                 own.insert(path.clone());

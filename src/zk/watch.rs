@@ -10,11 +10,9 @@
 //! Real: from 3.9 a connection may have several modes on one path (ZOOKEEPER-4466); here it is as
 //! in 3.8, because that is the release shown.
 
-use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
-
 use super::path::{self, Path};
 use super::reply::EventKind;
-use crate::sim::ProcessId;
+use crate::sim::{OrdMap, OrdSet, ProcessId};
 
 /// One connection of a server, never used twice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -36,14 +34,14 @@ pub enum WatchMode {
     Recursive,
 }
 
-type Watchers = RedBlackTreeMapSync<ConnectionId, WatchMode>;
+type Watchers = OrdMap<ConnectionId, WatchMode>;
 
 /// One table of watches.
 // Source: WatchManager, WatcherModeManager (3.8).
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct WatchTable {
-    by_path: RedBlackTreeMapSync<Path, Watchers>,
-    by_connection: RedBlackTreeMapSync<ConnectionId, RedBlackTreeSetSync<Path>>,
+    by_path: OrdMap<Path, Watchers>,
+    by_connection: OrdMap<ConnectionId, OrdSet<Path>>,
     recursive: u32,
 }
 
@@ -55,11 +53,11 @@ impl WatchTable {
         }
         self.remove(path, connection);
         let mut watchers = self.by_path.get(path).cloned().unwrap_or_default();
-        watchers.insert_mut(connection, mode);
-        self.by_path.insert_mut(path.clone(), watchers);
+        watchers.insert(connection, mode);
+        self.by_path.insert(path.clone(), watchers);
         let mut paths = self.by_connection.get(&connection).cloned().unwrap_or_default();
-        paths.insert_mut(path.clone());
-        self.by_connection.insert_mut(connection, paths);
+        paths.insert(path.clone());
+        self.by_connection.insert(connection, paths);
         self.recursive += u32::from(mode == WatchMode::Recursive);
     }
 
@@ -125,7 +123,7 @@ impl WatchTable {
 
     /// How many watches.
     pub fn count(&self) -> u32 {
-        let count: usize = self.by_path.values().map(|watchers| watchers.size()).sum();
+        let count: usize = self.by_path.values().map(|watchers| watchers.len()).sum();
         u32::try_from(count).expect("a server holds fewer than 2^32 watches")
     }
 
@@ -151,17 +149,17 @@ impl WatchTable {
 
     fn forget(&mut self, path: &str, connection: ConnectionId) {
         let watchers = self.by_path.get_mut(path).expect("the watch was just seen");
-        watchers.remove_mut(&connection);
+        watchers.remove(&connection);
         if watchers.is_empty() {
-            self.by_path.remove_mut(path);
+            self.by_path.remove(path);
         }
     }
 
     fn forget_path(&mut self, path: &str, connection: ConnectionId) {
         let paths = self.by_connection.get_mut(&connection).expect("both maps know each watch");
-        paths.remove_mut(path);
+        paths.remove(path);
         if paths.is_empty() {
-            self.by_connection.remove_mut(&connection);
+            self.by_connection.remove(&connection);
         }
     }
 }

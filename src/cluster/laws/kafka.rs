@@ -7,7 +7,7 @@ use crate::cluster::{Cluster, Record};
 use crate::kafka::id::{BrokerId, Generation};
 use crate::kafka::partition::Partition;
 use crate::kafka::words::{BrokerFact, Fact};
-use std::collections::BTreeMap;
+use crate::sim::OrdMap;
 
 /// Each controller has a higher epoch than any before it.
 pub(super) fn controller_epochs_rise(
@@ -93,7 +93,7 @@ pub(super) fn isr_is_of_replicas(cluster: &Cluster) -> Verdict {
 
 /// Below the HW, replicas of one partition hold the same records.
 pub(super) fn committed_records_are_equal(cluster: &Cluster) -> Verdict {
-    let mut first: BTreeMap<_, (&str, &Partition)> = BTreeMap::new();
+    let mut first: OrdMap<_, (&str, &Partition)> = OrdMap::new();
     for (name, partition) in replicas(cluster) {
         let (other, before) = *first.entry(&partition.tp).or_insert((name, partition));
         let until = partition.hw.min(before.hw);
@@ -110,7 +110,7 @@ pub(super) fn committed_records_are_equal(cluster: &Cluster) -> Verdict {
 
 /// In one generation of a group no partition has two owners.
 pub(super) fn one_owner_per_generation(cluster: &Cluster) -> Verdict {
-    let mut owners = BTreeMap::new();
+    let mut owners = OrdMap::new();
     for (_, name, process) in cluster.processes() {
         let Some(consumer) = process.consumer() else { continue };
         if consumer.generation() == Generation::NONE {

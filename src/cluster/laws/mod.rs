@@ -14,9 +14,8 @@ pub use settled::{is_meant_to_run, settled};
 
 use super::{Cluster, Record};
 use crate::kafka::id::{ControllerEpoch, LeaderEpoch, TopicPartition};
-use crate::sim::{EventId, ProcessId};
+use crate::sim::{EventId, OrdMap, ProcessId};
 use crate::zk::laws::{self, Subject};
-use std::collections::BTreeMap;
 
 /// One law.
 pub struct Law {
@@ -87,8 +86,8 @@ pub struct Breach {
 /// What is remembered of the run so far.
 #[derive(Clone, Debug, Default)]
 struct Seen {
-    controllers: BTreeMap<ControllerEpoch, ProcessId>,
-    leaders: BTreeMap<(TopicPartition, LeaderEpoch), ProcessId>,
+    controllers: OrdMap<ControllerEpoch, ProcessId>,
+    leaders: OrdMap<(TopicPartition, LeaderEpoch), ProcessId>,
 }
 
 /// Watches a run from its beginning.

@@ -3,12 +3,11 @@
 //!
 //! *Invariant: a move brings a partition to a member with at least two fewer.*
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::sticky::Claims;
 use super::{GroupAssignment, PartitionCounts, Subscriber, subscribed};
 use crate::kafka::id::{MemberId, TopicName, TopicPartition};
 use crate::kafka::java_hash;
+use crate::sim::{OrdMap, OrdSet, sort};
 
 // Source: AbstractStickyAssignor.GeneralAssignmentBuilder (3.9)
 pub(super) fn assign(
@@ -24,11 +23,11 @@ pub(super) fn assign(
 
 /// Who held a partition in an older generation, the newest of these.
 // Source: GeneralAssignmentBuilder.prepopulateCurrentAssignments
-fn earlier_owners(members: &[Subscriber], claims: &Claims) -> BTreeMap<TopicPartition, MemberId> {
+fn earlier_owners(members: &[Subscriber], claims: &Claims) -> OrdMap<TopicPartition, MemberId> {
     let mut old: Vec<&Subscriber> =
         members.iter().filter(|member| member.generation < claims.max_generation).collect();
-    old.sort_by_key(|member| member.generation);
-    let mut owners = BTreeMap::new();
+    sort::by_key(&mut old, |member| member.generation);
+    let mut owners = OrdMap::new();
     for member in old {
         owners.extend(member.owned.iter().map(|p| (p.clone(), member.id.clone())));
     }
@@ -40,10 +39,10 @@ struct General {
     /// Partitions of subscribed topics, those with fewest candidates first.
     all: Vec<TopicPartition>,
     counts: PartitionCounts,
-    candidates: BTreeMap<TopicName, Vec<MemberId>>,
-    wanted: BTreeMap<MemberId, Vec<TopicName>>,
+    candidates: OrdMap<TopicName, Vec<MemberId>>,
+    wanted: OrdMap<MemberId, Vec<TopicName>>,
     shares: GroupAssignment,
-    owners: BTreeMap<TopicPartition, MemberId>,
+    owners: OrdMap<TopicPartition, MemberId>,
     movements: Movements,
     /// Somebody had to give something up because it no longer wants the topic.
     revoked: bool,
@@ -57,9 +56,9 @@ impl General {
             let wanting = members.iter().filter(|member| member.topics.contains(topic));
             wanting.map(|member| member.id.clone()).collect::<Vec<_>>()
         };
-        let candidates: BTreeMap<_, _> = counts.keys().map(|t| (t.clone(), wants(t))).collect();
+        let candidates: OrdMap<_, _> = counts.keys().map(|t| (t.clone(), wants(t))).collect();
         let mut sorted = topics;
-        sorted.sort_by_key(|(topic, _)| candidates[*topic].len());
+        sort::by_key(&mut sorted, |(topic, _)| candidates[*topic].len());
         let numbers = |(topic, count): (&TopicName, i32)| {
             let topic = topic.clone();
             (0..count).map(move |number| TopicPartition::new(topic.clone(), number))
@@ -69,14 +68,14 @@ impl General {
             let topics = member.topics.iter().filter(|topic| counts.contains_key(*topic));
             (member.id.clone(), topics.cloned().collect())
         };
-        let wanted: BTreeMap<MemberId, Vec<TopicName>> = members.iter().map(known).collect();
+        let wanted: OrdMap<MemberId, Vec<TopicName>> = members.iter().map(known).collect();
         let mut general = General {
             all,
             wanted,
             candidates,
             counts,
             shares: claims.valid,
-            owners: BTreeMap::new(),
+            owners: OrdMap::new(),
             movements: Movements::default(),
             revoked: false,
         };
@@ -97,12 +96,12 @@ impl General {
     /// Members by the size of their share, then by id.
     fn sorted(&self) -> Vec<MemberId> {
         let mut ids: Vec<&MemberId> = self.shares.keys().collect();
-        ids.sort_by(|left, right| java_hash::order(left.as_str(), right.as_str()));
-        ids.sort_by_key(|id| self.shares[*id].len());
+        sort::by(&mut ids, |left, right| java_hash::order(left.as_str(), right.as_str()));
+        sort::by_key(&mut ids, |id| self.shares[*id].len());
         ids.into_iter().cloned().collect()
     }
 
-    fn balance(&mut self, before: &BTreeMap<TopicPartition, MemberId>) {
+    fn balance(&mut self, before: &OrdMap<TopicPartition, MemberId>) {
         let initial = self.shares.values().all(Vec::is_empty);
         let unassigned: Vec<TopicPartition> =
             self.all.iter().filter(|p| !self.owners.contains_key(p)).cloned().collect();
@@ -156,7 +155,7 @@ impl General {
     fn reassign(
         &mut self,
         partitions: &[TopicPartition],
-        before: &BTreeMap<TopicPartition, MemberId>,
+        before: &OrdMap<TopicPartition, MemberId>,
     ) -> bool {
         let mut moved_ever = false;
         loop {
@@ -237,14 +236,14 @@ fn score(shares: &GroupAssignment) -> usize {
 // Source: AbstractStickyAssignor.PartitionMovements
 #[derive(Default)]
 struct Movements {
-    by_partition: BTreeMap<TopicPartition, (MemberId, MemberId)>,
+    by_partition: OrdMap<TopicPartition, (MemberId, MemberId)>,
 }
 
 impl Movements {
     /// The partition to move instead: one of the same topic that had come the other way.
     fn actual(&self, partition: &TopicPartition, from: &MemberId, to: &MemberId) -> TopicPartition {
         let from = self.by_partition.get(partition).map_or(from, |(source, _)| source);
-        let back: BTreeSet<&TopicPartition> = self
+        let back: OrdSet<&TopicPartition> = self
             .by_partition
             .iter()
             .filter(|(p, (source, goal))| {

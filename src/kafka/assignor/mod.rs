@@ -5,10 +5,10 @@
 //! *Invariant: a partition has at most one owner, and that one is subscribed to its topic.*
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
 use super::id::{Generation, MemberId, TopicName, TopicPartition};
 use super::java_hash;
+use crate::sim::{OrdMap, sort};
 
 mod cooperative_sticky;
 mod general_sticky;
@@ -33,10 +33,10 @@ pub struct Subscriber {
 }
 
 /// How many partitions each known topic has.
-pub type PartitionCounts = BTreeMap<TopicName, i32>;
+pub type PartitionCounts = OrdMap<TopicName, i32>;
 
 /// What each member is to have; members without anything are listed too.
-pub type GroupAssignment = BTreeMap<MemberId, Vec<TopicPartition>>;
+pub type GroupAssignment = OrdMap<MemberId, Vec<TopicPartition>>;
 
 /// The assignors by the names that travel in JoinGroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -112,7 +112,7 @@ fn member_order(left: &Subscriber, right: &Subscriber) -> Ordering {
 
 fn in_order(members: &[Subscriber]) -> Vec<&Subscriber> {
     let mut sorted: Vec<&Subscriber> = members.iter().collect();
-    sorted.sort_by(|left, right| member_order(left, right));
+    sort::by(&mut sorted, |left, right| member_order(left, right));
     sorted
 }
 
@@ -130,6 +130,6 @@ fn subscribed<'a>(
         .filter(|(topic, _)| members.iter().any(|member| member.topics.contains(topic)))
         .map(|(topic, &count)| (topic, count))
         .collect();
-    topics.sort_by(|(left, _), (right, _)| java_hash::order(left.as_str(), right.as_str()));
+    sort::by(&mut topics, |(left, _), (right, _)| java_hash::order(left.as_str(), right.as_str()));
     topics
 }

@@ -4,18 +4,17 @@
 //!
 //! *Invariant: all members that see the same registrations come to the same result.*
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::PartitionCounts;
 use super::range::ranges;
 use crate::kafka::id::{TopicName, TopicPartition};
 use crate::kafka::java_hash;
+use crate::sim::{OrdMap, OrdSet, sort};
 
 /// How many threads (streams) a consumer has for each topic, by consumer id.
-pub type Registrations = BTreeMap<String, BTreeMap<TopicName, i32>>;
+pub type Registrations = OrdMap<String, OrdMap<TopicName, i32>>;
 
 /// What each thread owns, by thread id (`consumer-0`); threads without anything are absent.
-pub type ThreadAssignment = BTreeMap<String, Vec<TopicPartition>>;
+pub type ThreadAssignment = OrdMap<String, Vec<TopicPartition>>;
 
 /// Round robin was asked for by members that differ in topics or threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,7 +43,7 @@ pub fn round_robin(
     counts: &PartitionCounts,
     members: &Registrations,
 ) -> Result<ThreadAssignment, Uneven> {
-    let topics: BTreeSet<&TopicName> = members.values().flat_map(BTreeMap::keys).collect();
+    let topics: OrdSet<&TopicName> = members.values().flat_map(OrdMap::keys).collect();
     if !members.values().all(|wanted| is_even(wanted, topics.len())) {
         return Err(Uneven);
     }
@@ -59,18 +58,18 @@ pub fn round_robin(
     Ok(assignment)
 }
 
-fn is_even(wanted: &BTreeMap<TopicName, i32>, topics: usize) -> bool {
-    let streams: BTreeSet<i32> = wanted.values().copied().collect();
+fn is_even(wanted: &OrdMap<TopicName, i32>, topics: usize) -> bool {
+    let streams: OrdSet<i32> = wanted.values().copied().collect();
     wanted.len() == topics && streams.len() <= 1
 }
 
-fn shuffled(counts: &PartitionCounts, topics: &BTreeSet<&TopicName>) -> Vec<TopicPartition> {
+fn shuffled(counts: &PartitionCounts, topics: &OrdSet<&TopicName>) -> Vec<TopicPartition> {
     let mut all: Vec<TopicPartition> = counts
         .iter()
         .filter(|(topic, _)| topics.contains(topic))
         .flat_map(|(topic, &count)| (0..count).map(|n| TopicPartition::new(topic.clone(), n)))
         .collect();
-    all.sort_by_key(|p| java_hash::hash(&format!("[{},{}]", p.topic, p.partition)));
+    sort::by_key(&mut all, |p| java_hash::hash(&format!("[{},{}]", p.topic, p.partition)));
     all
 }
 
@@ -83,7 +82,7 @@ fn threads_of(topic: &TopicName, members: &Registrations) -> Vec<String> {
             (0..streams).map(move |stream| format!("{id}-{stream}"))
         })
         .collect();
-    threads.sort_by(|left, right| java_hash::order(left, right));
+    sort::by(&mut threads, |left, right| java_hash::order(left, right));
     threads
 }
 
@@ -93,12 +92,9 @@ mod tests {
 
     #[test]
     fn round_robin_refuses_even_a_lone_member_with_unlike_streams() {
-        let wanted = BTreeMap::from([("a".into(), 2), ("b".into(), 1)]);
+        let wanted = OrdMap::from([("a".into(), 2), ("b".into(), 1)]);
         let members = Registrations::from([("c".to_string(), wanted)]);
         assert_eq!(round_robin(&PartitionCounts::new(), &members), Err(Uneven));
-        assert_eq!(
-            round_robin(&PartitionCounts::new(), &Registrations::new()),
-            Ok(BTreeMap::new())
-        );
+        assert_eq!(round_robin(&PartitionCounts::new(), &Registrations::new()), Ok(OrdMap::new()));
     }
 }

@@ -5,11 +5,10 @@
 //!
 //! *Invariant: two members that want the same differ by at most one partition.*
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::{GroupAssignment, PartitionCounts, Subscriber, general_sticky, subscribed};
 use crate::kafka::id::{Generation, MemberId, TopicPartition};
 use crate::kafka::java_hash;
+use crate::sim::{OrdMap, OrdSet, sort};
 
 // Source: AbstractStickyAssignor.assignPartitions (3.9, KIP-54, KAFKA-9987)
 pub(super) fn assign(counts: &PartitionCounts, members: &[Subscriber]) -> GroupAssignment {
@@ -19,13 +18,13 @@ pub(super) fn assign(counts: &PartitionCounts, members: &[Subscriber]) -> GroupA
 /// What members are to have in the end, and what is on its way from one to another.
 pub(super) struct Target {
     pub(super) shares: GroupAssignment,
-    pub(super) in_transfer: BTreeSet<TopicPartition>,
+    pub(super) in_transfer: OrdSet<TopicPartition>,
 }
 
 pub(super) fn target(counts: &PartitionCounts, members: &[Subscriber]) -> Target {
     let claims = Claims::of(counts, members);
     let same_topics = |member: &Subscriber| {
-        let wanted: BTreeSet<_> = member.topics.iter().collect();
+        let wanted: OrdSet<_> = member.topics.iter().collect();
         wanted == members[0].topics.iter().collect()
     };
     if members.iter().all(same_topics) {
@@ -43,8 +42,8 @@ pub(super) fn target(counts: &PartitionCounts, members: &[Subscriber]) -> Target
 
 /// Who rightly claims what.
 pub(super) struct Claims {
-    pub(super) valid: BTreeMap<MemberId, Vec<TopicPartition>>,
-    pub(super) disputed: BTreeSet<TopicPartition>,
+    pub(super) valid: OrdMap<MemberId, Vec<TopicPartition>>,
+    pub(super) disputed: OrdSet<TopicPartition>,
     pub(super) max_generation: Generation,
 }
 
@@ -52,11 +51,11 @@ impl Claims {
     /// A partition claimed twice belongs to the claim of the newer generation, or to nobody.
     // Source: AbstractStickyAssignor.allSubscriptionsEqual
     fn of(counts: &PartitionCounts, members: &[Subscriber]) -> Claims {
-        let topics: BTreeSet<_> = subscribed(counts, members).into_iter().map(|(t, _)| t).collect();
-        let mut owners: BTreeMap<&TopicPartition, &Subscriber> = BTreeMap::new();
+        let topics: OrdSet<_> = subscribed(counts, members).into_iter().map(|(t, _)| t).collect();
+        let mut owners: OrdMap<&TopicPartition, &Subscriber> = OrdMap::new();
         let mut claims = Claims {
             valid: members.iter().map(|member| (member.id.clone(), Vec::new())).collect(),
-            disputed: BTreeSet::new(),
+            disputed: OrdSet::new(),
             max_generation: Generation::NONE,
         };
         for member in members {
@@ -97,7 +96,7 @@ struct Constrained {
     all: Vec<TopicPartition>,
     claims: Claims,
     shares: GroupAssignment,
-    given_up: BTreeSet<TopicPartition>,
+    given_up: OrdSet<TopicPartition>,
     below: Vec<MemberId>,
     exactly: Vec<MemberId>,
 }
@@ -115,7 +114,7 @@ impl Constrained {
             all,
             shares: super::nothing_for_each(members),
             claims,
-            given_up: BTreeSet::new(),
+            given_up: OrdSet::new(),
             below: Vec::new(),
             exactly: Vec::new(),
         }
@@ -159,7 +158,7 @@ impl Constrained {
         let mut owned: Vec<TopicPartition> =
             self.claims.valid[id].iter().filter(exists).cloned().collect();
         owned.retain(|partition| !self.claims.disputed.contains(partition));
-        owned.sort_by(|left, right| {
+        sort::by(&mut owned, |left, right| {
             let topics = java_hash::order(left.topic.as_str(), right.topic.as_str());
             left.partition.cmp(&right.partition).then(topics)
         });
@@ -167,16 +166,18 @@ impl Constrained {
     }
 
     /// Deals out what nobody holds; gives what was taken from somebody for it.
-    fn deal(&mut self) -> BTreeSet<TopicPartition> {
-        let held: BTreeSet<&TopicPartition> = self.shares.values().flatten().collect();
+    fn deal(&mut self) -> OrdSet<TopicPartition> {
+        let held: OrdSet<&TopicPartition> = self.shares.values().flatten().collect();
         let free: Vec<TopicPartition> =
             self.all.iter().filter(|p| !held.contains(p)).cloned().collect();
-        self.below.sort_by(|left, right| java_hash::order(left.as_str(), right.as_str()));
+        sort::by(&mut self.below, |left, right| java_hash::order(left.as_str(), right.as_str()));
         let mut turn = 0;
-        let mut in_transfer = BTreeSet::new();
+        let mut in_transfer = OrdSet::new();
         for partition in free {
             if self.below.is_empty() && turn == 0 {
-                self.exactly.sort_by(|left, right| java_hash::order(left.as_str(), right.as_str()));
+                sort::by(&mut self.exactly, |left, right| {
+                    java_hash::order(left.as_str(), right.as_str())
+                });
             }
             if self.given_up.contains(&partition) || self.claims.disputed.contains(&partition) {
                 in_transfer.insert(partition.clone());
@@ -217,6 +218,6 @@ fn in_hash_order(ids: &[&MemberId]) -> Vec<MemberId> {
         (hash ^ (hash >> 16)) as usize & (size - 1)
     };
     let mut ordered: Vec<MemberId> = ids.iter().map(|&id| id.clone()).collect();
-    ordered.sort_by_key(bucket);
+    sort::by_key(&mut ordered, bucket);
     ordered
 }

@@ -10,7 +10,7 @@ use super::Turn;
 use crate::kafka::id::TopicName;
 use crate::kafka::znodes::{self, Config};
 use crate::kafka::zookeeper::{Asker, Replies, Reply, children, data};
-use crate::sim::Span;
+use crate::sim::{Span, sort};
 use crate::zk::path::Path;
 use crate::zk::reply::{EventKind, WatchEvent};
 use crate::zk::request::Op;
@@ -149,7 +149,7 @@ impl Configs {
             })
             .filter(|(number, _)| *number > self.last_done)
             .collect();
-        notes.sort();
+        sort::sort(&mut notes);
         self.last_done = notes.last().map_or(self.last_done, |(number, _)| *number);
         let notes: Vec<Path> = notes.into_iter().map(|(_, path)| path).collect();
         let reads = notes.iter().map(|path| turn.zk.get_data(path.clone())).collect();

@@ -7,7 +7,7 @@
 //! come of it, or when its time is over.*
 // Source: kafka.server.ZkAdminManager, kafka.zk.AdminZkClient (3.9)
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::{Running, Site, Turn, turn};
@@ -20,7 +20,7 @@ use crate::kafka::wire::{Caller, Purpose};
 use crate::kafka::words::{BrokerTimer, Words};
 use crate::kafka::znodes::{self, ConfigType};
 use crate::kafka::zookeeper::{Asker, Replies, data};
-use crate::sim::{Outbox, SimTime, Span};
+use crate::sim::{OrdMap, Outbox, SimTime, Span};
 use crate::zk::request::Op;
 
 mod alter;
@@ -57,9 +57,9 @@ struct Waiting {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Until {
     /// So many partitions of the topics have leaders.
-    Created(BTreeMap<TopicName, usize>, create::Results),
+    Created(OrdMap<TopicName, usize>, create::Results),
     /// The same, of partitions that were added.
-    Added(BTreeMap<TopicName, usize>, create::Results),
+    Added(OrdMap<TopicName, usize>, create::Results),
     /// The topics are gone.
     Deleted(Vec<TopicName>, create::Results),
 }
@@ -68,7 +68,7 @@ enum Until {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Errands {
     last: u32,
-    open: BTreeMap<u32, Errand>,
+    open: OrdMap<u32, Errand>,
     waiting: Vec<Waiting>,
     /// The producer ids that may be given out: the next, and the end of the block.
     ids: Option<(i64, i64)>,

@@ -14,8 +14,6 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rpds::RedBlackTreeMapSync;
-
 use super::controller::{Controller, ControllerEvent, Registration};
 use super::group::{GroupCoordinator, GroupSettings};
 use super::id::{BrokerEpoch, BrokerId};
@@ -26,7 +24,7 @@ use super::settings::{Directory, Settings};
 use super::wire::Wire;
 use super::words::{BrokerFact, BrokerTimer, Message, Request, Text, Timer, Words};
 use super::zookeeper::{Asker, Heard, Zookeeper};
-use crate::sim::{Event, Outbox, Process, ProcessId};
+use crate::sim::{Event, OrdMap, Outbox, Process, ProcessId};
 use crate::zk;
 
 mod answers;
@@ -127,7 +125,7 @@ struct Site<'s> {
 impl Broker {
     /// A broker with an empty disk.
     pub fn new(settings: Settings, directory: Directory) -> Broker {
-        let disk = Disk { cluster_id: None, replicas: RedBlackTreeMapSync::new_sync() };
+        let disk = Disk { cluster_id: None, replicas: OrdMap::new() };
         Broker { settings: Arc::new(settings), directory, disk, running: None }
     }
 
@@ -168,7 +166,7 @@ impl Broker {
             out.tell(BrokerFact::BrokerFatal { broker, error });
             return out.exit(1);
         }
-        let stored = std::mem::replace(&mut self.disk.replicas, RedBlackTreeMapSync::new_sync());
+        let stored = std::mem::replace(&mut self.disk.replicas, OrdMap::new());
         let me = settings.broker_id;
         let mut running = Running {
             phase: Phase::Starting(startup::Step::Connecting),

@@ -2,7 +2,6 @@
 //!
 //! *Invariant: an eager member holds nothing from its JoinGroup until it has its share.*
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::words::{ConsumerFact, ConsumerTimer};
@@ -17,7 +16,7 @@ use crate::kafka::message::{
     SyncGroupRequest, SyncGroupResponse,
 };
 use crate::kafka::words::Words;
-use crate::sim::{Outbox, Span};
+use crate::sim::{OrdSet, Outbox, Span, sort};
 
 /// Where a member stands.
 // Source: AbstractCoordinator.MemberState
@@ -165,7 +164,7 @@ impl Consumer {
             _ => (self.partitions.keys().cloned().collect(), self.member.generation),
         };
         let mut topics = self.settings.topics.clone();
-        topics.sort();
+        sort::sort(&mut topics);
         Subscription { topics, owned_partitions, generation_id }
     }
 
@@ -236,7 +235,7 @@ impl Consumer {
     /// The leader follows all topics of the group.
     // Source: ConsumerCoordinator.updateGroupSubscription
     fn watch_group_topics(&mut self, members: &[JoinGroupResponseMember]) {
-        let topics: BTreeSet<TopicName> =
+        let topics: OrdSet<TopicName> =
             members.iter().flat_map(|member| member.metadata.topics.iter().cloned()).collect();
         let unknown = |topic: &&TopicName| !self.settings.topics.contains(topic);
         self.metadata_wanted |= topics.iter().any(|topic| unknown(&topic));
@@ -316,7 +315,7 @@ impl Consumer {
         self.member.standing = Standing::Stable;
         self.member.preparation = Preparation::None;
         self.member.last_share = (share.clone(), self.member.generation);
-        let now: BTreeSet<TopicPartition> = share.iter().cloned().collect();
+        let now: OrdSet<TopicPartition> = share.iter().cloned().collect();
         let gone: Vec<TopicPartition> =
             self.partitions.keys().filter(|held| !now.contains(held)).cloned().collect();
         if !gone.is_empty() {
@@ -333,7 +332,7 @@ impl Consumer {
         self.compare_with_snapshot();
     }
 
-    fn hold(&mut self, now: &BTreeSet<TopicPartition>) {
+    fn hold(&mut self, now: &OrdSet<TopicPartition>) {
         let mut before = std::mem::take(&mut self.partitions);
         let mut reading = |partition: &TopicPartition| before.remove(partition).unwrap_or_default();
         self.partitions =

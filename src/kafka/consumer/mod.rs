@@ -15,7 +15,6 @@
 //!                                                               rebalance, unknown, fenced
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::client::{Calls, ClusterView};
@@ -26,7 +25,7 @@ use super::message::{
     ResponseMessage,
 };
 use super::words::{Message, Request as Ask, Timer, Words};
-use crate::sim::{Event, Outbox, Process, ProcessId, SimTime, Span};
+use crate::sim::{Event, OrdMap, OrdSet, Outbox, Process, ProcessId, SimTime, Span};
 
 mod closing;
 mod membership;
@@ -90,7 +89,7 @@ pub struct Consumer {
     calls: Calls<Purpose>,
     coordinator: Option<ProcessId>,
     member: Membership,
-    partitions: BTreeMap<TopicPartition, Reading>,
+    partitions: OrdMap<TopicPartition, Reading>,
     activity: Activity,
     /// `commitSync()` was called so often and has not returned.
     commits_asked: u32,
@@ -111,7 +110,7 @@ impl Consumer {
             calls: Calls::new(settings.client_id.clone()),
             coordinator: None,
             member: Membership::default(),
-            partitions: BTreeMap::new(),
+            partitions: OrdMap::new(),
             activity: Activity::Polling,
             commits_asked: 0,
             metadata_wanted: true,
@@ -154,7 +153,7 @@ impl Consumer {
     }
 
     /// What it holds, and how far it is.
-    pub fn partitions(&self) -> &BTreeMap<TopicPartition, Reading> {
+    pub fn partitions(&self) -> &OrdMap<TopicPartition, Reading> {
         &self.partitions
     }
 
@@ -294,7 +293,7 @@ impl Consumer {
     /// What it subscribes to and, as the group's leader, what the others do.
     fn topics_of_interest(&self) -> Vec<TopicName> {
         let own = self.settings.topics.iter();
-        let all: BTreeSet<&TopicName> = own.chain(&self.member.group_topics).collect();
+        let all: OrdSet<&TopicName> = own.chain(&self.member.group_topics).collect();
         all.into_iter().cloned().collect()
     }
 

@@ -2,7 +2,7 @@
 //!
 //! *Invariant: records of a partition are handed out in order, each once for each assignment.*
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::words::{ConsumerFact, OffsetReset, Poll};
@@ -16,7 +16,7 @@ use crate::kafka::message::{
 };
 use crate::kafka::record::{Content, Record, RecordBatch};
 use crate::kafka::words::Words;
-use crate::sim::{Outbox, ProcessId};
+use crate::sim::{OrdMap, Outbox, ProcessId};
 
 /// Where a consumer stands in one partition.
 // Source: SubscriptionState.FetchStates
@@ -140,8 +140,8 @@ impl Consumer {
         &mut self,
         partitions: Vec<TopicPartition>,
         out: &mut Outbox<'_, Words>,
-    ) -> BTreeMap<ProcessId, Vec<TopicPartition>> {
-        let mut found: BTreeMap<ProcessId, Vec<TopicPartition>> = BTreeMap::new();
+    ) -> OrdMap<ProcessId, Vec<TopicPartition>> {
+        let mut found: OrdMap<ProcessId, Vec<TopicPartition>> = OrdMap::new();
         for partition in partitions {
             match self.view.leader(&partition) {
                 Some((leader, _)) if self.view.is_ready(leader, out.now()) => {

@@ -3,8 +3,6 @@
 //! *Invariant: an election is held only where another than the preferred replica leads.*
 // Source: KafkaController.processReplicaLeaderElection, checkAndTriggerAutoLeaderRebalance (3.9)
 
-use std::collections::BTreeMap;
-
 use super::{Cause, Controller, Step as Any, partitions};
 use crate::kafka::Error;
 use crate::kafka::admin::{ElectLeadersRequest, ElectLeadersResponse, ElectionType, Refusal};
@@ -14,6 +12,7 @@ use crate::kafka::id::{BrokerId, TopicName, TopicPartition};
 use crate::kafka::wire::Caller;
 use crate::kafka::znodes;
 use crate::kafka::zookeeper::{Replies, data};
+use crate::sim::{OrdMap, sort};
 use crate::zk::request::Op;
 
 /// What may be done.
@@ -134,7 +133,7 @@ impl Controller {
             let refused = outcome.err().map(Refusal::from);
             (tp, refused)
         }));
-        results.sort_by(|left, right| left.0.cmp(&right.0));
+        sort::by(&mut results, |left, right| left.0.cmp(&right.0));
         let response = ElectLeadersResponse { error: None, replica_election_results: results };
         turn.wire.answer(caller.process, caller.correlation_id, response, turn.out);
     }
@@ -142,7 +141,7 @@ impl Controller {
     pub(super) fn balance(&mut self, turn: &mut Turn<'_, '_>) {
         self.arm_balance(turn.settings.leader_imbalance_check_interval, turn);
         let limit = u64::from(turn.settings.leader_imbalance_per_broker_percentage);
-        let mut by_preferred: BTreeMap<BrokerId, Vec<TopicPartition>> = BTreeMap::new();
+        let mut by_preferred: OrdMap<BrokerId, Vec<TopicPartition>> = OrdMap::new();
         for (tp, known) in self.context.partitions.iter() {
             let preferred = known.assignment.replicas.first();
             if let Some(&preferred) = preferred.filter(|_| !self.is_deleting(&tp.topic)) {

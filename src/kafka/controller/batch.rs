@@ -4,7 +4,6 @@
 //! UpdateMetadata, then StopReplica.*
 // Source: kafka.controller.AbstractControllerBrokerRequestBatch (3.9)
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::channels::Channels;
@@ -16,6 +15,7 @@ use crate::kafka::control::{
 };
 use crate::kafka::id::{BrokerId, ControllerEpoch, TopicPartition};
 use crate::kafka::message::BrokerAddress;
+use crate::sim::{OrdMap, OrdSet};
 
 /// Whether a replica is new to its broker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,10 +29,10 @@ pub enum Novelty {
 /// What has been gathered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Batch {
-    orders: BTreeMap<BrokerId, BTreeMap<TopicPartition, PartitionState>>,
-    stops: BTreeMap<BrokerId, BTreeMap<TopicPartition, StopReplicaPartition>>,
-    told: BTreeSet<BrokerId>,
-    news: BTreeMap<TopicPartition, PartitionState>,
+    orders: OrdMap<BrokerId, OrdMap<TopicPartition, PartitionState>>,
+    stops: OrdMap<BrokerId, OrdMap<TopicPartition, StopReplicaPartition>>,
+    told: OrdSet<BrokerId>,
+    news: OrdMap<TopicPartition, PartitionState>,
 }
 
 impl Batch {
@@ -121,7 +121,7 @@ fn leaders_of<'a>(
     states: impl Iterator<Item = &'a PartitionState>,
     context: &Knowledge,
 ) -> Arc<[BrokerAddress]> {
-    let leaders: BTreeSet<BrokerId> = states.map(|state| state.leader).collect();
+    let leaders: OrdSet<BrokerId> = states.map(|state| state.leader).collect();
     let live = leaders.iter().filter_map(|leader| context.live.get(leader));
     live.map(|broker| broker.address.clone()).collect()
 }

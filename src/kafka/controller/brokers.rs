@@ -3,7 +3,6 @@
 //! *Invariant: what changed is found by comparing full lists, never told by the watch.*
 // Source: KafkaController.processBrokerChange, onBrokerStartup, onBrokerFailure (3.9)
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::context::{LiveBroker, PartitionPhase, Replica, ReplicaPhase};
@@ -14,9 +13,10 @@ use crate::kafka::id::{BrokerId, TopicName};
 use crate::kafka::words::{BrokerFact, Brokers};
 use crate::kafka::znodes;
 use crate::kafka::zookeeper::Replies;
+use crate::sim::OrdMap;
 
 /// Brokers with what they said of themselves.
-type Found = BTreeMap<BrokerId, LiveBroker>;
+type Found = OrdMap<BrokerId, LiveBroker>;
 
 /// What may be done.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

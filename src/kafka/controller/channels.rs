@@ -7,7 +7,7 @@
 //! sent again for ever, until the broker is no longer live.*
 // Source: kafka.controller.ControllerChannelManager, RequestSendThread (3.9)
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::kafka::broker::Turn;
@@ -15,7 +15,7 @@ use crate::kafka::id::BrokerId;
 use crate::kafka::message::{BrokerAddress, Request};
 use crate::kafka::wire::Purpose;
 use crate::kafka::words::BrokerTimer;
-use crate::sim::Span;
+use crate::sim::{OrdMap, Span};
 
 /// How long the controller waits before it sends a request again.
 // Source: RequestSendThread.doWork (0.10+)
@@ -31,7 +31,7 @@ pub struct Channel {
 
 /// All of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Channels(BTreeMap<BrokerId, Arc<Channel>>);
+pub struct Channels(OrdMap<BrokerId, Arc<Channel>>);
 
 impl Channels {
     /// Opens a channel to a broker.

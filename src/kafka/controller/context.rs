@@ -6,10 +6,7 @@
 //! copy costs little.*
 // Source: kafka.controller.ControllerContext (3.9)
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
 
 use crate::kafka::control::{DURING_DELETE, PartitionState};
 use crate::kafka::election::{Brokers, LeaderAndIsr};
@@ -17,6 +14,7 @@ use crate::kafka::id::TopicPartition;
 use crate::kafka::id::{BrokerEpoch, BrokerId, ControllerEpoch, LeaderEpoch, TopicName};
 use crate::kafka::message::BrokerAddress;
 use crate::kafka::znodes::ReplicaAssignment;
+use crate::sim::{OrdMap, OrdSet};
 
 /// A broker that is registered.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -120,23 +118,23 @@ pub type Replica = (TopicPartition, BrokerId);
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Knowledge {
     /// The registered brokers.
-    pub live: Arc<BTreeMap<BrokerId, LiveBroker>>,
+    pub live: Arc<OrdMap<BrokerId, LiveBroker>>,
     /// Those among them that have asked to stop.
-    pub shutting_down: BTreeSet<BrokerId>,
+    pub shutting_down: OrdSet<BrokerId>,
     /// All topics, and their ids.
-    pub topics: RedBlackTreeMapSync<TopicName, Arc<str>>,
+    pub topics: OrdMap<TopicName, Arc<str>>,
     /// All partitions.
-    pub partitions: RedBlackTreeMapSync<TopicPartition, KnownPartition>,
+    pub partitions: OrdMap<TopicPartition, KnownPartition>,
     /// All replicas.
-    pub replicas: RedBlackTreeMapSync<Replica, ReplicaPhase>,
+    pub replicas: OrdMap<Replica, ReplicaPhase>,
     /// Partitions whose replicas move.
-    pub reassigning: RedBlackTreeSetSync<TopicPartition>,
+    pub reassigning: OrdSet<TopicPartition>,
     /// Topics to be deleted.
-    pub to_delete: BTreeSet<TopicName>,
+    pub to_delete: OrdSet<TopicName>,
     /// Those whose deletion has begun.
-    pub deletion_begun: BTreeSet<TopicName>,
+    pub deletion_begun: OrdSet<TopicName>,
     /// Those that cannot be deleted at the moment.
-    pub ineligible: BTreeSet<TopicName>,
+    pub ineligible: OrdSet<TopicName>,
 }
 
 impl Knowledge {
@@ -181,7 +179,7 @@ impl Knowledge {
                 KnownPartition { assignment, leadership: None, phase: PartitionPhase::NonExistent }
             }
         };
-        self.partitions.insert_mut(tp.clone(), known);
+        self.partitions.insert(tp.clone(), known);
     }
 
     /// The leadership of a partition.
@@ -193,7 +191,7 @@ impl Knowledge {
     pub fn lead(&mut self, tp: &TopicPartition, leadership: Leadership) {
         if let Some(known) = self.partitions.get(tp) {
             let leadership = Some(Arc::new(leadership));
-            self.partitions.insert_mut(tp.clone(), KnownPartition { leadership, ..known.clone() });
+            self.partitions.insert(tp.clone(), KnownPartition { leadership, ..known.clone() });
         }
     }
 
@@ -206,7 +204,7 @@ impl Knowledge {
     pub fn enter(&mut self, tp: &TopicPartition, phase: PartitionPhase) {
         let Some(known) = self.partitions.get(tp) else { return };
         let known = KnownPartition { phase, ..known.clone() };
-        self.partitions.insert_mut(tp.clone(), known);
+        self.partitions.insert(tp.clone(), known);
     }
 
     /// Partitions that are in one of these phases and not being deleted.
@@ -220,7 +218,7 @@ impl Knowledge {
     /// Partitions of a topic.
     pub fn partitions_of(&self, topic: &TopicName) -> Vec<TopicPartition> {
         let from = TopicPartition { topic: topic.clone(), partition: i32::MIN };
-        let range = self.partitions.range(from..);
+        let range = self.partitions.range(&from..);
         range.map(|(tp, _)| tp.clone()).take_while(|tp| tp.topic == *topic).collect()
     }
 
@@ -289,13 +287,13 @@ impl Knowledge {
         self.to_delete.remove(topic);
         self.deletion_begun.remove(topic);
         self.ineligible.remove(topic);
-        self.topics.remove_mut(topic);
+        self.topics.remove(topic);
         for replica in self.replicas_of(topic) {
-            self.replicas.remove_mut(&replica);
+            self.replicas.remove(&replica);
         }
         for tp in self.partitions_of(topic) {
-            self.partitions.remove_mut(&tp);
-            self.reassigning.remove_mut(&tp);
+            self.partitions.remove(&tp);
+            self.reassigning.remove(&tp);
         }
     }
 

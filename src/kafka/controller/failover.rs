@@ -4,7 +4,6 @@
 //! *Invariant: what is watched is watched before it is read.*
 // Source: KafkaController.onControllerFailover, initializeControllerContext (3.9)
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::context::{Leadership, LiveBroker, PartitionPhase, ReplicaPhase};
@@ -15,7 +14,7 @@ use crate::kafka::message::BrokerAddress;
 use crate::kafka::words::BrokerFact;
 use crate::kafka::znodes::{self, BrokerZnode, StateZnode, TopicZnode};
 use crate::kafka::zookeeper::{Replies, Reply, children, create, data};
-use crate::sim::Span;
+use crate::sim::{OrdMap, Span, sort};
 use crate::zk::path::Path;
 use crate::zk::request::Op;
 
@@ -212,7 +211,7 @@ impl Controller {
     fn topic_data_read(&mut self, topics: &[TopicName], replies: &Replies) {
         for tp in self.know_topics(topics, replies) {
             if self.context.assignment(&tp).is_being_reassigned() {
-                self.context.reassigning.insert_mut(tp);
+                self.context.reassigning.insert(tp);
             }
         }
     }
@@ -228,7 +227,7 @@ impl Controller {
             let znode = data(reply).and_then(|(data, _)| TopicZnode::decode(data));
             let Some(znode) = znode else { continue };
             let id = znode.topic_id.unwrap_or_else(|| "".into());
-            self.context.topics.insert_mut(topic.clone(), id);
+            self.context.topics.insert(topic.clone(), id);
             for (partition, assignment) in znode.partitions {
                 let tp = TopicPartition { topic: topic.clone(), partition };
                 self.context.assign(&tp, assignment);
@@ -295,7 +294,7 @@ impl Controller {
         for replica in all {
             let lives = self.context.is_online(replica.1);
             let phase = if lives { ReplicaPhase::Online } else { ReplicaPhase::DeletionIneligible };
-            self.context.replicas.insert_mut(replica.clone(), phase);
+            self.context.replicas.insert(replica.clone(), phase);
             let list = if lives { &mut online } else { &mut offline };
             list.push(replica);
         }
@@ -326,7 +325,7 @@ impl Controller {
             balance::Step::ReadWishes.into(),
             Step::Timers.into(),
         ]);
-        let partitions = self.context.partitions.size();
+        let partitions = self.context.partitions.len();
         let partitions = i32::try_from(partitions).expect("partitions are counted in i32");
         turn.out.tell(BrokerFact::ControllerReady {
             broker: self.me,
@@ -341,7 +340,7 @@ pub(super) fn ids_in(reply: &Reply) -> Vec<BrokerId> {
     let names = children(reply);
     let mut ids: Vec<BrokerId> =
         names.iter().filter_map(|name| Some(BrokerId(name.parse().ok()?))).collect();
-    ids.sort();
+    sort::sort(&mut ids);
     ids
 }
 
@@ -350,8 +349,8 @@ pub(super) fn live_in(
     ids: &[BrokerId],
     replies: &Replies,
     turn: &Turn<'_, '_>,
-) -> BTreeMap<BrokerId, LiveBroker> {
-    let mut live = BTreeMap::new();
+) -> OrdMap<BrokerId, LiveBroker> {
+    let mut live = OrdMap::new();
     for (&id, reply) in ids.iter().zip(replies) {
         let Some((data, stat)) = data(reply) else { continue };
         let Some(znode) = BrokerZnode::decode(data) else { continue };

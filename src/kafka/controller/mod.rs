@@ -18,7 +18,7 @@
 //! that ends what is being done.*
 // Source: kafka.controller.KafkaController, ControllerEventManager (3.9)
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::broker::Turn;
@@ -34,6 +34,7 @@ use super::words::{BrokerFact, BrokerTimer, Text};
 use super::znodes;
 use super::zookeeper::{Asker, Replies, Reply, parts};
 use super::{Error, admin};
+use crate::sim::OrdMap;
 use crate::zk::reply::{EventKind, OpResult, WatchEvent};
 use crate::zk::request::Op;
 
@@ -148,7 +149,7 @@ struct Work {
     /// What brokers will be told.
     batch: Batch,
     /// What the last elections came to.
-    elections: BTreeMap<TopicPartition, Result<(), Error>>,
+    elections: OrdMap<TopicPartition, Result<(), Error>>,
 }
 
 /// The controller of one broker, active or not.
@@ -188,7 +189,7 @@ impl Ask {
                 admin::AlterPartitionReassignmentsResponse { error, responses }.into()
             }
             Ask::ListReassignments(_) => {
-                let (error, topics) = (Some(error), BTreeMap::new());
+                let (error, topics) = (Some(error), OrdMap::new());
                 admin::ListPartitionReassignmentsResponse { error, topics }.into()
             }
         }

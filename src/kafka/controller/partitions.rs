@@ -6,8 +6,6 @@
 //! to the brokers in the same batch.*
 // Source: kafka.controller.ZkPartitionStateMachine (3.9)
 
-use std::collections::BTreeMap;
-
 use super::batch::{Batch, Novelty};
 use super::context::{Leadership, PartitionPhase};
 use super::failover::leadership_in;
@@ -20,6 +18,7 @@ use crate::kafka::id::{BrokerId, TopicName, TopicPartition};
 use crate::kafka::words::{BrokerFact, Brokers};
 use crate::kafka::znodes::{self, Config, ConfigType};
 use crate::kafka::zookeeper::{Replies, create, data};
+use crate::sim::OrdMap;
 use crate::zk::reply::{Error as ZkError, OpResult};
 use crate::zk::request::Op;
 use crate::zk::stat::Bytes;
@@ -119,7 +118,7 @@ impl Controller {
     }
 
     fn bring_online(&mut self, tps: Vec<TopicPartition>, cause: Cause) {
-        self.work.elections = BTreeMap::new();
+        self.work.elections = OrdMap::new();
         let (new, rest): (Vec<_>, Vec<_>) =
             tps.into_iter().partition(|tp| self.context.phase(tp) == PartitionPhase::New);
         let may = |tp: &TopicPartition| PartitionPhase::Online.may_follow(self.context.phase(tp));
@@ -266,7 +265,7 @@ impl Controller {
         let of_broker = turn.settings.unclean_leader_election_enable;
         let allowed =
             |reply| unclean_of(data(reply).and_then(|(data, _)| znodes::decode_config(data)));
-        let topics: BTreeMap<&TopicName, bool> = topics
+        let topics: OrdMap<&TopicName, bool> = topics
             .iter()
             .zip(replies)
             .map(|(topic, reply)| (topic, allowed(reply).unwrap_or(of_broker)))

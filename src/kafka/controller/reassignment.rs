@@ -10,8 +10,6 @@
 //! *Invariant: the topic's znode says at each moment what a new controller has to go on with.*
 // Source: KafkaController.onPartitionReassignment (3.9), KIP-455
 
-use std::collections::BTreeMap;
-
 use super::batch::{Batch, Novelty};
 use super::context::{Leadership, Replica, ReplicaPhase};
 use super::failover::leadership_in;
@@ -30,6 +28,7 @@ use crate::kafka::wire::Caller;
 use crate::kafka::words::{BrokerFact, Brokers};
 use crate::kafka::znodes::{self, ReplicaAssignment, TopicZnode};
 use crate::kafka::zookeeper::{Replies, data};
+use crate::sim::{OrdMap, sort};
 use crate::zk::reply::{Error as ZkError, OpResult};
 use crate::zk::request::Op;
 
@@ -264,7 +263,7 @@ impl Controller {
         };
         let listed = |ids: &[BrokerId]| Brokers::from(ids).to_string().replace(',', ", ");
         let mut distinct = target.to_vec();
-        distinct.sort();
+        sort::sort(&mut distinct);
         distinct.dedup();
         if target.is_empty() {
             let words = "Empty replica list specified in partition reassignment.";
@@ -296,7 +295,7 @@ impl Controller {
     ) {
         self.context.ineligible.insert(tp.topic.clone());
         if *self.context.assignment(&tp) == to {
-            self.context.reassigning.insert_mut(tp.clone());
+            self.context.reassigning.insert(tp.clone());
             return self.next(Step::Judge(tp));
         }
         let replicas = Brokers::from(to.replicas.as_slice());
@@ -312,7 +311,7 @@ impl Controller {
         turn: &Turn<'_, '_>,
     ) -> Op {
         let all = self.context.partitions_of(&tp.topic).into_iter();
-        let mut partitions: BTreeMap<i32, ReplicaAssignment> =
+        let mut partitions: OrdMap<i32, ReplicaAssignment> =
             all.map(|tp| (tp.partition, (*self.context.assignment(&tp)).clone())).collect();
         partitions.insert(tp.partition, to.clone());
         let topic_id = self.context.topics.get(&tp.topic).cloned();
@@ -335,7 +334,7 @@ impl Controller {
         let unneeded = before.replicas.iter().copied().filter(|id| !to.replicas.contains(id));
         let unneeded: Vec<BrokerId> = unneeded.collect();
         self.context.assign(&tp, to);
-        self.context.reassigning.insert_mut(tp.clone());
+        self.context.reassigning.insert(tp.clone());
         self.next(Step::Judge(tp.clone()));
         self.remove_replicas(&tp, &unneeded);
     }
@@ -423,7 +422,7 @@ impl Controller {
     }
 
     fn move_done(&mut self, tp: &TopicPartition, turn: &mut Turn<'_, '_>) {
-        self.context.reassigning.remove_mut(tp);
+        self.context.reassigning.remove(tp);
         let replicas = Brokers::from(self.context.assignment(tp).replicas.as_slice());
         turn.out.tell(BrokerFact::ReassignmentDone { partition: tp.clone(), replicas });
     }
@@ -451,7 +450,7 @@ impl Controller {
     ) {
         let wanted =
             |tp: &TopicPartition| request.topics.as_ref().is_none_or(|topics| topics.contains(tp));
-        let mut topics = BTreeMap::new();
+        let mut topics = OrdMap::new();
         for tp in self.context.reassigning.iter().filter(|tp| wanted(tp)) {
             let ReplicaAssignment { replicas, adding, removing } =
                 (*self.context.assignment(tp)).clone();

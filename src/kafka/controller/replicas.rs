@@ -3,8 +3,6 @@
 //! *Invariant: a replica goes Offline only when it is out of the ISR, or is the last one in it.*
 // Source: kafka.controller.ZkReplicaStateMachine (3.9)
 
-use std::collections::BTreeMap;
-
 use super::batch::{Batch, Novelty};
 use super::context::{Leadership, Replica, ReplicaPhase};
 use super::failover::leadership_in;
@@ -16,6 +14,7 @@ use crate::kafka::id::{BrokerId, LeaderEpoch, TopicPartition};
 use crate::kafka::words::{BrokerFact, Brokers};
 use crate::kafka::znodes;
 use crate::kafka::zookeeper::Replies;
+use crate::sim::OrdMap;
 use crate::zk::reply::{Error as ZkError, OpResult};
 
 /// What may be done.
@@ -52,7 +51,7 @@ impl Controller {
             return;
         }
         self.work.batch = Batch::default();
-        let mut by_broker: BTreeMap<BrokerId, Vec<TopicPartition>> = BTreeMap::new();
+        let mut by_broker: OrdMap<BrokerId, Vec<TopicPartition>> = OrdMap::new();
         for (tp, broker) in replicas {
             by_broker.entry(broker).or_default().push(tp);
         }
@@ -87,7 +86,7 @@ impl Controller {
 
     fn enter_replicas(&mut self, broker: BrokerId, tps: &[TopicPartition], phase: ReplicaPhase) {
         for tp in tps {
-            self.context.replicas.insert_mut((tp.clone(), broker), phase);
+            self.context.replicas.insert((tp.clone(), broker), phase);
         }
     }
 
@@ -136,7 +135,7 @@ impl Controller {
                 list.retain(|&id| id != broker);
             }
             self.context.assign(tp, assignment);
-            self.context.replicas.remove_mut(&(tp.clone(), broker));
+            self.context.replicas.remove(&(tp.clone(), broker));
         }
     }
 

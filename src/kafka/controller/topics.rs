@@ -6,8 +6,6 @@
 // Source: KafkaController.processTopicChange, processPartitionModifications, onNewPartitionCreation
 // (3.9)
 
-use std::collections::BTreeSet;
-
 use super::context::{PartitionPhase, Replica, ReplicaPhase};
 use super::{Cause, Controller, partitions, replicas};
 use crate::kafka::broker::Turn;
@@ -16,6 +14,7 @@ use crate::kafka::id::{TopicName, TopicPartition};
 use crate::kafka::words::{BrokerFact, Text};
 use crate::kafka::znodes::{self, TopicZnode};
 use crate::kafka::zookeeper::{Replies, children, data};
+use crate::sim::OrdSet;
 
 /// What may be done.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -50,7 +49,7 @@ impl Controller {
     }
 
     fn topic_list_read(&mut self, replies: &Replies, turn: &mut Turn<'_, '_>) {
-        let found: BTreeSet<TopicName> =
+        let found: OrdSet<TopicName> =
             children(&replies[0]).iter().map(|name| TopicName::from(&**name)).collect();
         let known: Vec<TopicName> = self.context.topics.keys().cloned().collect();
         for gone in known.iter().filter(|topic| !found.contains(*topic)) {

@@ -6,7 +6,6 @@
 //!
 //! *Invariant: a request is answered once: at once, or when what it waits for has come or failed.*
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::error::Error;
@@ -15,7 +14,7 @@ use super::id::{Generation, GroupId, TopicPartition};
 use super::java_hash;
 use super::message::Request;
 use super::record::{Content, Record};
-use crate::sim::Span;
+use crate::sim::{OrdMap, OrdSet, Span};
 
 mod answer;
 mod desk;
@@ -83,7 +82,7 @@ struct StoringOffsets {
 struct Ledger {
     last_number: u32,
     last_append: u64,
-    storing: BTreeMap<AppendId, Storing>,
+    storing: OrdMap<AppendId, Storing>,
 }
 
 impl Ledger {
@@ -104,8 +103,8 @@ impl Ledger {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GroupCoordinator {
     settings: GroupSettings,
-    led: BTreeSet<i32>,
-    groups: BTreeMap<GroupId, Arc<Group>>,
+    led: OrdSet<i32>,
+    groups: OrdMap<GroupId, Arc<Group>>,
     ledger: Ledger,
 }
 
@@ -122,8 +121,8 @@ impl GroupCoordinator {
     pub fn new(settings: GroupSettings) -> GroupCoordinator {
         GroupCoordinator {
             settings,
-            led: BTreeSet::new(),
-            groups: BTreeMap::new(),
+            led: OrdSet::new(),
+            groups: OrdMap::new(),
             ledger: Ledger::default(),
         }
     }

@@ -3,7 +3,6 @@
 //!
 //! *Invariant: an offset is shown only once the log has it.*
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::desk::{Caller, Desk, GroupFact, GroupNumber, GroupTimer, MemberNumber};
@@ -22,6 +21,7 @@ use crate::kafka::message::{
     OffsetDeleteRequest, OffsetDeleteResponse, OffsetFetchRequest, OffsetFetchResponse,
 };
 use crate::kafka::record::{Content, Record};
+use crate::sim::{OrdMap, sort};
 
 impl GroupCoordinator {
     // Source: KafkaApis.handleOffsetCommitRequest, GroupCoordinator.handleCommitOffsets
@@ -187,7 +187,7 @@ impl GroupCoordinator {
         desk: &mut Desk<'_>,
     ) {
         self.led.insert(partition);
-        let mut stored: BTreeMap<GroupId, Stored> = BTreeMap::new();
+        let mut stored: OrdMap<GroupId, Stored> = OrdMap::new();
         records.into_iter().for_each(|record| read(record, &mut stored));
         stored.retain(|_, found| found.group.is_some() || !found.offsets.is_empty());
         for (id, found) in stored {
@@ -265,7 +265,7 @@ impl Turn<'_, '_> {
     fn show_offsets(&mut self, offsets: Vec<(TopicPartition, OffsetAndMetadata)>) {
         for (partition, stored) in offsets {
             let (group, offset) = (self.group.group_id.clone(), stored.offset);
-            self.group.offsets.insert_mut(partition.clone(), stored);
+            self.group.offsets.insert(partition.clone(), stored);
             self.desk.tell(GroupFact::OffsetCommitted { group, partition, offset });
         }
     }
@@ -286,9 +286,9 @@ impl Turn<'_, '_> {
         let group = self.group.group_id.clone();
         let mut tombstones = Vec::new();
         let mut partitions = partitions.to_vec();
-        partitions.sort_by_key(|p| java_hash::place(java_hash::of_partition(p), 16));
+        sort::by_key(&mut partitions, |p| java_hash::place(java_hash::of_partition(p), 16));
         for partition in &partitions {
-            if self.group.offsets.remove_mut(partition) {
+            if self.group.offsets.remove(partition).is_some() {
                 tombstones.push(record(offset_key(&group, partition), None, self.desk));
             }
         }
@@ -353,13 +353,13 @@ fn describe(group: &Group) -> DescribedGroup {
 }
 
 /// What the log says of one group.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Stored {
     group: Option<GroupMetadataValue>,
-    offsets: BTreeMap<TopicPartition, OffsetAndMetadata>,
+    offsets: OrdMap<TopicPartition, OffsetAndMetadata>,
 }
 
-fn read(record: &Record, stored: &mut BTreeMap<GroupId, Stored>) {
+fn read(record: &Record, stored: &mut OrdMap<GroupId, Stored>) {
     let value = match &record.value {
         Some(Content::OffsetsValue(value)) => Some((**value).clone()),
         _ => None,

@@ -5,10 +5,7 @@
 //! *Invariant: the state changes only as `GroupState::may_follow` allows, and the leader is a
 //! member.*
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-use rpds::RedBlackTreeMapSync;
 
 use super::desk::{Caller, GroupNumber, MemberNumber};
 use crate::kafka::group_record::{
@@ -17,7 +14,7 @@ use crate::kafka::group_record::{
 use crate::kafka::id::{ClientId, Generation, GroupId, MemberId, TopicPartition};
 use crate::kafka::java_hash;
 use crate::kafka::message::{JoinGroupRequest, JoinGroupResponseMember};
-use crate::sim::{SimTime, Span};
+use crate::sim::{OrdMap, OrdSet, SimTime, Span, sort};
 
 /// Where a group stands.
 // Source: kafka.coordinator.group.GroupMetadata, GroupState
@@ -171,15 +168,15 @@ pub struct Group {
     /// The member that computes assignments.
     pub leader: Option<MemberId>,
     /// Its members.
-    pub members: BTreeMap<MemberId, Member>,
+    pub members: OrdMap<MemberId, Member>,
     /// Those that were named and have not come back yet.
-    pub pending: BTreeMap<MemberId, MemberNumber>,
+    pub pending: OrdMap<MemberId, MemberNumber>,
     /// Those that have not asked for their share in this generation.
-    pub pending_sync: BTreeSet<MemberId>,
+    pub pending_sync: OrdSet<MemberId>,
     /// While the first join of an Empty group is delayed.
     pub initial: Option<InitialDelay>,
     /// How far it has come.
-    pub offsets: RedBlackTreeMapSync<TopicPartition, OffsetAndMetadata>,
+    pub offsets: OrdMap<TopicPartition, OffsetAndMetadata>,
 }
 
 impl Group {
@@ -192,18 +189,18 @@ impl Group {
             generation: Generation(0),
             protocol: None,
             leader: None,
-            members: BTreeMap::new(),
-            pending: BTreeMap::new(),
-            pending_sync: BTreeSet::new(),
+            members: OrdMap::new(),
+            pending: OrdMap::new(),
+            pending_sync: OrdSet::new(),
             initial: None,
-            offsets: RedBlackTreeMapSync::new_sync(),
+            offsets: OrdMap::new(),
         }
     }
 
     /// The members in the order in which they were added.
     pub fn in_order(&self) -> Vec<&Member> {
         let mut members: Vec<&Member> = self.members.values().collect();
-        members.sort_by_key(|member| member.number);
+        sort::by_key(&mut members, |member| member.number);
         members
     }
 
@@ -248,7 +245,7 @@ impl Group {
     // Source: GroupMetadata.selectProtocol (3.9, Scala 2.13)
     pub(super) fn vote(&self) -> Option<Arc<str>> {
         let common = |name: &str| self.members.values().all(|member| member.supports(name));
-        let mut votes: BTreeMap<&Arc<str>, u32> = BTreeMap::new();
+        let mut votes: OrdMap<&Arc<str>, u32> = OrdMap::new();
         for member in self.members.values() {
             let choice = member.protocols.iter().find(|(name, _)| common(name));
             *votes.entry(&choice.expect("members have an assignor in common").0).or_default() += 1;

@@ -1,6 +1,5 @@
 //! Scenes between a coordinator and its members, without a broker: what was asked, what came of it.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Caller, Desk, GroupCoordinator, GroupSettings, GroupTimer, Wish};
@@ -11,16 +10,16 @@ use crate::kafka::message::{
     MemberIdentity, OffsetCommitRequest, OffsetFetchRequest, Request, Response, SyncGroupRequest,
 };
 use crate::kafka::record::Record;
-use crate::sim::{ProcessId, SimTime, Span};
+use crate::sim::{OrdMap, ProcessId, SimTime, Span};
 
 /// A coordinator with its timers, a log that stores at once, and what was said since last asked.
 struct Scene {
     coordinator: GroupCoordinator,
     now: SimTime,
-    timers: BTreeMap<GroupTimer, SimTime>,
+    timers: OrdMap<GroupTimer, SimTime>,
     log: Vec<Record>,
     said: Vec<String>,
-    ids: BTreeMap<ProcessId, (MemberId, Generation)>,
+    ids: OrdMap<ProcessId, (MemberId, Generation)>,
     draws: u64,
 }
 
@@ -29,10 +28,10 @@ impl Scene {
         let mut scene = Scene {
             coordinator: GroupCoordinator::new(GroupSettings::default()),
             now: SimTime::ZERO,
-            timers: BTreeMap::new(),
+            timers: OrdMap::new(),
             log: Vec::new(),
             said: Vec::new(),
-            ids: BTreeMap::new(),
+            ids: OrdMap::new(),
             draws: 0,
         };
         let partition = scene.coordinator.partition_of(&"g".into());
@@ -159,7 +158,7 @@ impl Scene {
         let share = |(n, id): (i32, &MemberId)| (id.clone(), [TopicPartition::new("t", n)].into());
         let assignments = match leads {
             true => (0..).zip(group.members.keys()).map(share).collect(),
-            false => BTreeMap::new(),
+            false => OrdMap::new(),
         };
         self.ask(client, SyncGroupRequest { member, protocol_name: None, assignments });
     }

@@ -2,7 +2,7 @@
 //!
 //! *Invariant: the queue of a partition is in the order in which its records are to be in the log.*
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use super::words::{Keyless, ProducerSettings, ToSend};
 use crate::kafka::client::{ClusterView, Shown};
@@ -10,7 +10,7 @@ use crate::kafka::id::{ProducerEpoch, ProducerId, TopicName, TopicPartition};
 use crate::kafka::partitioner::{self, Choice, Partitioner};
 use crate::kafka::record::{Content, ProducerStamp, Record, RecordBatch};
 use crate::kafka::words::Words;
-use crate::sim::{Draw, Outbox, SimTime, Span};
+use crate::sim::{Draw, OrdMap, Outbox, SimTime, Span};
 
 /// Which partition a run of records without a key goes to.
 const STICKY_PARTITION: Draw = Draw("sticky-partition");
@@ -73,8 +73,8 @@ struct Run {
 /// All that waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Accumulator {
-    queues: BTreeMap<TopicPartition, Queue>,
-    runs: BTreeMap<TopicName, Run>,
+    queues: OrdMap<TopicPartition, Queue>,
+    runs: OrdMap<TopicName, Run>,
 }
 
 impl Accumulator {

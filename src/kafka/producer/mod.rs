@@ -8,7 +8,7 @@
 //! that
 //! came after it.*
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::client::{Calls, ClusterView, Shown};
@@ -19,7 +19,7 @@ use super::message::{
     ProduceRequest, ProduceResponse, Response, ResponseMessage,
 };
 use super::words::{Message, Request as Ask, Timer, Words};
-use crate::sim::{Event, Outbox, Process, ProcessId, SimTime};
+use crate::sim::{Event, OrdMap, Outbox, Process, ProcessId, SimTime};
 
 mod accumulator;
 #[cfg(test)]
@@ -279,7 +279,7 @@ impl Producer {
         if self.settings.enable_idempotence && self.identity.is_none() {
             return;
         }
-        let mut leaders: BTreeMap<ProcessId, Vec<TopicPartition>> = BTreeMap::new();
+        let mut leaders: OrdMap<ProcessId, Vec<TopicPartition>> = OrdMap::new();
         for partition in self.accumulator.ready(&self.settings, out.now()) {
             match self.view.leader(&partition) {
                 Some((leader, _)) if self.view.is_ready(leader, out.now()) => {

@@ -6,7 +6,6 @@
 //!
 //! *Invariant: it knows of a group what its coordinator says, and of a log what its leader says.*
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::admin::{Admin, Failure, Halt};
@@ -20,6 +19,7 @@ use crate::kafka::message::{
     ListGroupsRequest, ListOffsetsAt, MemberIdentity, OffsetCommitRequest, OffsetDeleteRequest,
     OffsetFetchRequest, Response,
 };
+use crate::sim::{OrdMap, sort};
 
 /// What it is asked to do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -164,7 +164,7 @@ impl ConsumerGroups {
             None => {
                 let mut groups: Vec<_> =
                     listed(admin)?.into_iter().map(|(group, _)| group).collect();
-                groups.sort();
+                sort::sort(&mut groups);
                 Ok(groups)
             }
         }
@@ -248,7 +248,7 @@ impl ConsumerGroups {
             let numbers: Vec<i32> = if chosen.is_empty() { all.collect() } else { chosen.clone() };
             partitions.extend(numbers.into_iter().map(|n| TopicPartition::new(&**topic, n)));
         }
-        partitions.sort();
+        sort::sort(&mut partitions);
         Ok(partitions)
     }
 
@@ -420,7 +420,7 @@ fn listed(admin: &mut Admin<'_>) -> Told<Vec<(GroupId, &'static str)>> {
             other => panic!("list-groups was answered by {}", other.name()),
         }
     }
-    groups.sort_by_key(|(group, _)| super::hash_map_place(group.as_str(), 16));
+    sort::by_key(&mut groups, |(group, _)| super::hash_map_place(group.as_str(), 16));
     Ok(groups)
 }
 
@@ -447,7 +447,7 @@ fn describe(admin: &mut Admin<'_>, group: &GroupId) -> Told<(BrokerAddress, Desc
 }
 
 /// What the group has committed.
-fn committed(admin: &mut Admin<'_>, group: &GroupId) -> Told<BTreeMap<TopicPartition, i64>> {
+fn committed(admin: &mut Admin<'_>, group: &GroupId) -> Told<OrdMap<TopicPartition, i64>> {
     let request = OffsetFetchRequest { group_id: group.clone(), topics: None };
     let error_of = |answer: &Response| match answer {
         Response::OffsetFetch(answer) => answer.error,
@@ -491,7 +491,7 @@ fn commit(admin: &mut Admin<'_>, group: &GroupId, offsets: &[(TopicPartition, i6
 // Source: ConsumerGroupCommand.collectGroupsOffsets
 fn offset_rows(admin: &mut Admin<'_>, group: &DescribedGroup) -> Told<Vec<OffsetRow>> {
     let committed = committed(admin, &group.group_id)?;
-    let mut readers: BTreeMap<TopicPartition, Option<(String, String, String)>> =
+    let mut readers: OrdMap<TopicPartition, Option<(String, String, String)>> =
         committed.keys().map(|partition| (partition.clone(), None)).collect();
     for member in &group.members {
         let reader = [member.member_id.as_str(), &*member.client_host, member.client_id.as_str()];
@@ -515,7 +515,7 @@ fn offset_rows(admin: &mut Admin<'_>, group: &DescribedGroup) -> Told<Vec<Offset
 
 fn member_rows(group: &DescribedGroup) -> Vec<MemberRow> {
     let mut members: Vec<_> = group.members.iter().collect();
-    members.sort_by(|a, b| a.member_id.cmp(&b.member_id));
+    sort::by(&mut members, |a, b| a.member_id.cmp(&b.member_id));
     let row = |member: &&crate::kafka::message::DescribedGroupMember| MemberRow {
         group: group.group_id.to_string(),
         member_id: member.member_id.to_string(),

@@ -6,7 +6,6 @@
 //! *Invariant: sizes and positions are those of the real encoding, though nothing is encoded here.*
 // Real: a batch carries the CRC of its bytes; here it prints 0, because there are no bytes.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::kafka::group_record::{
@@ -14,7 +13,7 @@ use crate::kafka::group_record::{
 };
 use crate::kafka::id::{BrokerId, CONSUMER_OFFSETS, TopicName, TopicPartition};
 use crate::kafka::record::{Content, Record, RecordBatch};
-use crate::sim::SimTime;
+use crate::sim::{OrdMap, SimTime};
 
 /// The text of a dump; records of the offsets topic are decoded.
 pub fn dump<'a>(
@@ -169,7 +168,7 @@ fn assignment_size(assignment: &Assignment) -> u64 {
 }
 
 fn by_topic(partitions: &[TopicPartition]) -> u64 {
-    let mut topics: BTreeMap<&TopicName, u64> = BTreeMap::new();
+    let mut topics: OrdMap<&TopicName, u64> = OrdMap::new();
     for partition in partitions {
         *topics.entry(&partition.topic).or_default() += 4;
     }

@@ -6,6 +6,8 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use crate::sim::sort;
+
 /// What stands where nothing is known.
 pub const MISSING: &str = "-";
 
@@ -192,11 +194,11 @@ fn assignment(partitions: &[(String, i32)]) -> String {
     let of = |topic: &str| {
         let own = partitions.iter().filter(|(of, _)| of == topic);
         let mut numbers: Vec<String> = own.map(|(_, number)| number.to_string()).collect();
-        numbers.sort();
+        sort::sort(&mut numbers);
         format!("({})", numbers.join(","))
     };
     let mut groups: Vec<String> = topics.into_iter().map(of).collect();
-    groups.sort();
+    sort::sort(&mut groups);
     groups.join(", ")
 }
 

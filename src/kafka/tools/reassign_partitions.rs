@@ -6,8 +6,6 @@
 //! *Invariant: verifying changes settings, as the real tool does: it clears throttles that nobody
 //! has set.*
 
-use std::collections::BTreeSet;
-
 use serde::Deserialize;
 
 use super::admin::{Admin, Failure, Halt};
@@ -19,7 +17,7 @@ use crate::kafka::admin::{
 };
 use crate::kafka::id::{BrokerId, TopicName, TopicPartition};
 use crate::kafka::message::Response;
-use crate::sim::{Draw, Span};
+use crate::sim::{Draw, OrdSet, Span, sort};
 
 /// What it is asked to do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -69,7 +67,7 @@ impl ReassignPartitions {
                 (TopicPartition::new(to.topic, to.partition), replicas)
             })
             .collect();
-        targets.sort();
+        sort::sort(&mut targets);
         Ok(ReassignPartitions { action, targets })
     }
 
@@ -115,7 +113,7 @@ impl ReassignPartitions {
 
     /// Only registered brokers may get replicas.
     fn check_brokers(&self, admin: &mut Admin<'_>) -> Told<()> {
-        let known: BTreeSet<BrokerId> = admin.nodes().iter().map(|node| node.id).collect();
+        let known: OrdSet<BrokerId> = admin.nodes().iter().map(|node| node.id).collect();
         let wanted = self.targets.iter().flat_map(|(_, replicas)| replicas);
         match wanted.into_iter().find(|id| !known.contains(id)) {
             None => Ok(()),
@@ -140,7 +138,7 @@ impl ReassignPartitions {
         Ok(current)
     }
 
-    fn topics(&self) -> BTreeSet<TopicName> {
+    fn topics(&self) -> OrdSet<TopicName> {
         self.targets.iter().map(|(partition, _)| partition.topic.clone()).collect()
     }
 
@@ -180,7 +178,7 @@ impl ReassignPartitions {
     // Source: ReassignPartitionsCommand.clearAllThrottles
     fn clear_throttles(&self, admin: &mut Admin<'_>, out: &mut String) -> Told<()> {
         let targets = self.targets.iter().flat_map(|(_, replicas)| replicas.iter().copied());
-        let brokers: BTreeSet<BrokerId> =
+        let brokers: OrdSet<BrokerId> =
             admin.nodes().iter().map(|node| node.id).chain(targets).collect();
         let brokers: Vec<BrokerId> = brokers.into_iter().collect();
         let topics: Vec<TopicName> = self.topics().into_iter().collect();

@@ -19,7 +19,7 @@ use crate::kafka::id::{BrokerId, TopicName, TopicPartition};
 use crate::kafka::message::{
     CreatableTopic, CreateTopicsRequest, PartitionMetadata, Response, TopicMetadata,
 };
-use crate::sim::Span;
+use crate::sim::{Span, sort};
 
 /// What it is asked to do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -151,7 +151,7 @@ impl Topics {
         if !names.is_empty() {
             topics = admin.metadata(Some(names.clone()))?;
         }
-        topics.sort_by(|a, b| a.name.cmp(&b.name));
+        sort::by(&mut topics, |a, b| a.name.cmp(&b.name));
         let resources = names.into_iter().map(ConfigResource::Topic).collect();
         let request = DescribeConfigsRequest { resources };
         let configs = match admin.some("describeConfigs", request.into())? {
@@ -231,7 +231,7 @@ impl Topics {
     fn topics(&self, admin: &mut Admin<'_>) -> Told<Vec<TopicMetadata>> {
         let mut topics = admin.metadata(None)?;
         topics.retain(|topic| self.topic.as_ref().is_none_or(|name| topic.name == *name));
-        topics.sort_by(|a, b| a.name.cmp(&b.name));
+        sort::by(&mut topics, |a, b| a.name.cmp(&b.name));
         Ok(topics)
     }
 
@@ -285,7 +285,7 @@ fn check_assignment(assignments: &[Vec<BrokerId>]) -> Told<()> {
     Ok(())
 }
 
-type Moves = std::collections::BTreeMap<TopicPartition, OngoingReassignment>;
+type Moves = crate::sim::OrdMap<TopicPartition, OngoingReassignment>;
 
 /// What moves, as the controller knows it.
 fn reassignments(admin: &mut Admin<'_>, topics: &[TopicMetadata]) -> Told<Moves> {
@@ -303,10 +303,10 @@ fn reassignments(admin: &mut Admin<'_>, topics: &[TopicMetadata]) -> Told<Moves>
 fn description(topic: &TopicMetadata, entries: &[ConfigEntry], moves: &Moves) -> TopicDescription {
     let own = entries.iter().filter(|entry| entry.config_source != ConfigSource::Default);
     let mut configs: Vec<_> = own.map(|e| (e.name.clone(), e.value.clone())).collect();
-    configs.sort_by_key(|(name, _)| super::hash_map_place(name, 64));
+    sort::by_key(&mut configs, |(name, _)| super::hash_map_place(name, 64));
     let mut partitions: Vec<PartitionDescription> =
         topic.partitions.iter().map(|p| partition(topic, p, moves)).collect();
-    partitions.sort_by_key(|partition| partition.partition);
+    sort::by_key(&mut partitions, |partition| partition.partition);
     TopicDescription {
         name: topic.name.clone(),
         topic_id: topic.topic_id.clone().unwrap_or_else(|| "".into()),

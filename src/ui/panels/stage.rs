@@ -2,7 +2,6 @@
 //!
 //! *Invariant:* everything that can be pointed at is a focusable element with a name.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use leptos::prelude::*;
@@ -14,6 +13,7 @@ use crate::picture::drawing::plate::{self, Plate};
 use crate::picture::drawing::{Hit, Part};
 use crate::picture::shape::{Drawing, Shape};
 use crate::picture::target::Target;
+use crate::sim::OrdMap;
 use crate::text::Language;
 use crate::ui::draw;
 use crate::ui::mirror::use_mirror;
@@ -21,7 +21,7 @@ use crate::ui::moving;
 use crate::ui::scene::use_scene;
 use crate::ui::view::{Over, Theme, View, use_view};
 
-type Parts = BTreeMap<String, Arc<Part>>;
+type Parts = OrdMap<String, Arc<Part>>;
 
 /// The stage panel.
 #[component]

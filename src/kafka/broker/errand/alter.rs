@@ -16,7 +16,7 @@ use crate::kafka::wire::Caller;
 use crate::kafka::words::Words;
 use crate::kafka::znodes::{self, Config, ConfigType, DEFAULT_ENTITY};
 use crate::kafka::zookeeper::{Replies, create, create_sequential, data, parts};
-use crate::sim::Outbox;
+use crate::sim::{Outbox, sort};
 use crate::zk::path::Path;
 use crate::zk::reply::Error as ZkError;
 use crate::zk::request::Op;
@@ -338,6 +338,6 @@ fn entries(
             }
         }
     }
-    entries.sort_by(|left, right| left.name.cmp(&right.name));
+    sort::by(&mut entries, |left, right| left.name.cmp(&right.name));
     entries
 }

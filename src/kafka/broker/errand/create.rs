@@ -4,7 +4,6 @@
 // Source: ZkAdminManager.createTopics, AdminZkClient.createTopicWithAssignment,
 // AutoTopicCreationManager (3.9)
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::alter::check_topic_configs;
@@ -22,7 +21,7 @@ use crate::kafka::wire::Caller;
 use crate::kafka::words::Words;
 use crate::kafka::znodes::{self, Config, ConfigType, ReplicaAssignment, TopicZnode};
 use crate::kafka::zookeeper::{Replies, create as make, data, parts};
-use crate::sim::{Draw, Outbox, Span};
+use crate::sim::{Draw, OrdMap, Outbox, Span};
 use crate::zk::reply::Error as ZkError;
 use crate::zk::request::Op;
 
@@ -44,7 +43,7 @@ enum For {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Plan {
     name: TopicName,
-    partitions: BTreeMap<i32, Vec<BrokerId>>,
+    partitions: OrdMap<i32, Vec<BrokerId>>,
     config: Config,
 }
 
@@ -66,7 +65,7 @@ enum Step {
 pub(in crate::kafka::broker) struct NewTopics {
     whom: For,
     plans: Vec<Plan>,
-    created: BTreeMap<TopicName, usize>,
+    created: OrdMap<TopicName, usize>,
     results: Results,
     step: Step,
 }
@@ -183,7 +182,7 @@ impl Running {
         partitions: i32,
         replication_factor: i32,
         out: &mut Outbox<'_, Words>,
-    ) -> Result<BTreeMap<i32, Vec<BrokerId>>, Refusal> {
+    ) -> Result<OrdMap<i32, Vec<BrokerId>>, Refusal> {
         let brokers = self.candidates();
         let mut deal =
             Deal { partitions, replication_factor, start: 0, shift: 0, first_partition: 0 };
@@ -214,7 +213,7 @@ impl Running {
         site: Site<'_>,
         out: &mut Outbox<'_, Words>,
     ) {
-        let (created, step) = (BTreeMap::new(), Step::Look);
+        let (created, step) = (OrdMap::new(), Step::Look);
         let create = NewTopics { whom, plans, created, results, step };
         self.next_topic(create, site, out);
     }

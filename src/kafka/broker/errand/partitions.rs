@@ -15,7 +15,7 @@ use crate::kafka::wire::Caller;
 use crate::kafka::words::Words;
 use crate::kafka::znodes::{self, ReplicaAssignment, TopicZnode};
 use crate::kafka::zookeeper::{Replies, data};
-use crate::sim::{Outbox, Span};
+use crate::sim::{Outbox, Span, sort};
 use crate::zk::request::Op;
 
 /// How far the first of the topics is.
@@ -32,7 +32,7 @@ pub(super) struct AddPartitions {
     timeout: Span,
     topics: Vec<CreatePartitionsTopic>,
     results: Results,
-    added: std::collections::BTreeMap<TopicName, usize>,
+    added: crate::sim::OrdMap<TopicName, usize>,
     step: Step,
 }
 
@@ -56,7 +56,7 @@ impl Running {
             timeout: request.timeout,
             topics: request.topics,
             results: Results::new(),
-            added: std::collections::BTreeMap::new(),
+            added: crate::sim::OrdMap::new(),
             step: Step::Read,
         };
         self.next_partitions(add, site, out);
@@ -159,9 +159,9 @@ impl Running {
         first_partition: i32,
         partitions: i32,
         like: &[BrokerId],
-    ) -> Result<std::collections::BTreeMap<i32, Vec<BrokerId>>, Refusal> {
+    ) -> Result<crate::sim::OrdMap<i32, Vec<BrokerId>>, Refusal> {
         let mut brokers: Vec<Candidate> = self.candidates();
-        brokers.sort_by_key(|broker| broker.id);
+        sort::by_key(&mut brokers, |broker| broker.id);
         let leader = like.first().copied().unwrap_or(BrokerId::NONE);
         let start = brokers.iter().position(|broker| broker.id >= leader).unwrap_or(0);
         let start = u32::try_from(start).expect("brokers are few");
