@@ -95,7 +95,8 @@ fn hashes() -> PathBuf {
 /// Released like the page: it shares what is built for that, and the engine is the one that ships.
 fn wasm_tests() -> Sum {
     heading("wasm tests");
-    let flags = ["test", "--quiet", "--locked", "--target", WASM, "--tests", "--no-fail-fast"];
+    // Not `--quiet`: it would be handed on to the runner, which does not know it.
+    let flags = ["test", "--locked", "--target", WASM, "--tests", "--no-fail-fast"];
     let program = in_browser(cargo(&flags)).env("ZOOTROPE_HASHES", hashes());
     counted(program)
 }
