@@ -150,13 +150,14 @@ fn sign(mirror: Mirror, playback: Playback) {
     Effect::new(move || {
         mirror.track_trace();
         mirror.tenths();
-        if playback.playing.get() {
-            return;
-        }
-        let hash = mirror.cluster(|cluster| format!("{:016x}", cluster.hash()));
-        if let Some(body) = document().body() {
-            body.set_attribute("data-state-hash", &hash).expect("this is an attribute's name");
-        }
+        let Some(body) = document().body() else { return };
+        let signed = if playback.playing.get() {
+            body.remove_attribute("data-state-hash")
+        } else {
+            let hash = mirror.cluster(|cluster| format!("{:016x}", cluster.hash()));
+            body.set_attribute("data-state-hash", &hash)
+        };
+        signed.expect("this is an attribute's name");
     });
 }
 

@@ -12,6 +12,7 @@ pub const ALL: &[(&str, Journey)] = &[
     ("it loads and is alive", it_loads),
     ("a broker killed by a key loses its znode", a_killed_broker_loses_its_znode),
     ("another broker becomes controller", another_broker_becomes_controller),
+    ("an added consumer takes a partition over", an_added_consumer_takes_over),
     ("the cursor goes back and comes again", the_cursor_goes_back),
     ("a link shows the same state", a_link_shows_the_same_state),
     ("a damaged link is refused", a_damaged_link_is_refused),
@@ -87,9 +88,19 @@ fn another_broker_becomes_controller(visitor: &Visitor) -> Outcome {
     visitor.until("another controller on the stage", &other)
 }
 
+fn an_added_consumer_takes_over(visitor: &Visitor) -> Outcome {
+    let told = |part: &str| {
+        format!("document.querySelector('#stage .group .hit')?.ariaLabel.includes('{part}')")
+    };
+    open_running(visitor)?;
+    visitor.until("two consumers that share", &told("Stable, generation 1"))?;
+    visitor.until("who reads what", &told("c1: 0, 1; c2: 2"))?;
+    visitor.press('a')?;
+    visitor.until("three consumers that share", &told("c1: 0; c2: 1; c3: 2"))
+}
+
 /// Stops time; gives back the hash of the whole state.
 fn hold(visitor: &Visitor) -> Outcome<String> {
-    visitor.run("delete document.body.dataset.stateHash")?;
     let playing = "document.querySelector('#transport .play').getAttribute('aria-pressed')";
     if visitor.text(playing)? == "true" {
         visitor.press(' ')?;

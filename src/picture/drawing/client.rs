@@ -121,6 +121,17 @@ pub fn group(frame: &Frame, group: &Group, light: Light, plate: &Plate) -> Drawi
     drawing
 }
 
+/// Who reads which partitions: `c1: 0, 1; c2: 2`.
+pub fn shares(group: &Group) -> String {
+    let share = |member: &Member| {
+        let cells = group.partitions.iter().zip(&member.cells);
+        let owned = cells.filter(|(_, cell)| **cell != Cell::Empty);
+        let owned: Vec<String> = owned.map(|(partition, _)| partition.to_string()).collect();
+        format!("{}: {}", member.name, if owned.is_empty() { "-".into() } else { owned.join(", ") })
+    };
+    group.members.iter().map(share).collect::<Vec<_>>().join("; ")
+}
+
 /// How the members of a group stand in its frame.
 struct Matrix {
     left: i32,

@@ -463,7 +463,7 @@ fn client_parts(picture: &StagePicture, selected: Option<&Target>, plate: &Plate
             .with("name", &group.name)
             .with("state", &group.state)
             .with("n", group.generation)
-            .with("members", group.members.len());
+            .with("members", client::shares(group));
         let drawing = client::group(frame, group, light, plate);
         Part { key: target.to_string(), target, label, hit: (frame.at, frame.size), drawing }
     });
