@@ -34,7 +34,7 @@ pub(super) fn znodes_have_parents(cluster: &Cluster) -> Verdict {
         });
         none(orphan.map(|(path, _)| format!("{name}: {path} has no parent")))?;
         let parent = tree.iter().find(|(_, znode)| {
-            matches!(znode.stat.owner, Owner::Session(_)) && znode.children.len() > 0
+            matches!(znode.stat.owner, Owner::Session(_)) && !znode.children.is_empty()
         });
         none(parent.map(|(path, _)| format!("{name}: {path} is ephemeral and has children")))?;
     }

@@ -166,7 +166,7 @@ impl Broker {
             out.tell(BrokerFact::BrokerFatal { broker, error });
             return out.exit(1);
         }
-        let stored = std::mem::replace(&mut self.disk.replicas, OrdMap::new());
+        let stored = std::mem::take(&mut self.disk.replicas);
         let me = settings.broker_id;
         let mut running = Running {
             phase: Phase::Starting(startup::Step::Connecting),
