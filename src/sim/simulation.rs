@@ -449,6 +449,9 @@ impl<P: Process> Sim<P> {
         effect: Effect<Words<P>>,
         entries: &mut Vec<Entry<Words<P>>>,
     ) {
+        if self.power(me) == Power::Off && is_deed(&effect) {
+            return;
+        }
         match effect {
             Effect::Send { to, message } => self.send(cause, me, to, message),
             Effect::Hangup { peer } => self.hang_up(cause, me, peer),
@@ -563,6 +566,11 @@ impl<P: Process> Sim<P> {
             slot.queued_at = slot.queued_at.max(now);
         }
     }
+}
+
+/// Whether the wish needs a process that runs: one that has just exited only tells what it did.
+fn is_deed<W: Vocabulary>(effect: &Effect<W>) -> bool {
+    !matches!(effect, Effect::Tell(_) | Effect::Because(_))
 }
 
 fn draw_span(stream: &mut Stream, range: &Range<Span>) -> Span {

@@ -69,6 +69,13 @@ impl Process for Pinger {
                 out.tell(Fact::Lost { count: self.hangups });
             }
             Event::Written(number) => self.written.push(number),
+            Event::Request(EXIT) => {
+                out.exit(1);
+                out.arm(1, Span::ms(10));
+                out.send(self.peer, EXIT);
+                out.write(EXIT);
+                out.tell(Fact::Heard { count: EXIT });
+            }
             Event::Request(number) => out.send(self.peer, number),
         }
     }
@@ -83,6 +90,9 @@ impl Process for Pinger {
 fn pinger(peer: ProcessId) -> Pinger {
     Pinger { peer, sent: 0, heard: Vec::new(), written: Vec::new(), hangups: 0 }
 }
+
+/// The request to exit in the midst of other wishes.
+const EXIT: u32 = 1_000_000;
 
 const A: ProcessId = ProcessId(0);
 const B: ProcessId = ProcessId(1);
@@ -144,6 +154,24 @@ fn a_killed_process_hangs_up_and_forgets_all_but_its_disk() {
     sim.intervene(("start", Some(B)), &mut trace, |i| i.start(B));
     sim.advance_to(ms(100), &mut trace);
     assert!(!sim.process(B).heard.is_empty());
+}
+
+#[test]
+fn a_process_that_has_exited_only_tells_what_it_did() {
+    let (mut sim, mut trace) = started();
+    sim.advance_to(ms(53), &mut trace);
+    sim.intervene(("exit", Some(B)), &mut trace, |i| i.request(B, EXIT));
+    sim.advance_to(ms(56), &mut trace);
+    let last = trace.iter().rev().find(|record| record.process == Some(B)).expect("it exited");
+    let told: Vec<_> = last.facts().map(|fact| fact.to_string()).collect();
+    assert_eq!(told, ["kernel fact=process-exited process=b code=1", "heard count=1000000"]);
+    assert!(!sim.process(A).heard.contains(&EXIT), "nothing is sent");
+    assert_eq!(sim.timers(B).count(), 0, "no timer is left");
+    sim.advance_to(ms(80), &mut trace);
+    sim.intervene(("start", Some(B)), &mut trace, |i| i.start(B));
+    sim.advance_to(ms(120), &mut trace);
+    assert!(sim.process(B).sent > 2, "its timer runs again");
+    assert!(!sim.process(B).written.contains(&EXIT), "nothing is written");
 }
 
 #[test]
