@@ -46,11 +46,13 @@ impl Language {
             Language::English => &[
                 include_str!("en.txt"),
                 include_str!("facts.en.txt"),
+                include_str!("about.en.txt"),
                 include_str!("../lessons/first_visit/en.txt"),
             ],
             Language::Chinese => &[
                 include_str!("zh.txt"),
                 include_str!("facts.zh.txt"),
+                include_str!("about.zh.txt"),
                 include_str!("../lessons/first_visit/zh.txt"),
             ],
         }
@@ -146,6 +148,11 @@ impl Catalog {
         };
         self.pieces(key).into_iter().map(words).collect()
     }
+}
+
+/// What is said of the model, by its keys in the order in which it is told.
+pub fn about_the_model() -> impl Iterator<Item = &'static str> {
+    include_str!("about.en.txt").lines().filter_map(entry).map(|(key, _)| key)
 }
 
 /// `key = words with {field}`; empty lines and `#` comments say nothing.

@@ -1,4 +1,5 @@
-//! Help: what the page is, and the table of its keys, which can be switched off here.
+//! Help: what the page is, what is simplified in it, and the table of its keys, which can be
+//! switched off here.
 //!
 //! *Invariant:* the table shown is the table that listens.
 
@@ -6,6 +7,7 @@ use leptos::html;
 use leptos::prelude::*;
 
 use crate::picture::drawing::icon::Icon;
+use crate::text;
 use crate::ui::icon::IconOf;
 use crate::ui::keys::KEYS;
 use crate::ui::view::{Over, use_view};
@@ -34,6 +36,7 @@ fn Sheet() -> impl IntoView {
     let lines = KEYS.iter().map(|key| {
         view! { <dt><kbd class="kbd">{key.shown}</kbd></dt><dd>{move || view.key(key.name)}</dd> }
     });
+    let about = text::about_the_model().map(|key| view! { <li>{move || view.key(key)}</li> });
     view! {
         <div class="help" role="dialog" aria-modal="true" aria-labelledby="help-title">
             <div class="phead">
@@ -44,6 +47,10 @@ fn Sheet() -> impl IntoView {
                 </button>
             </div>
             <p class="note">{move || view.key("page.help.about")}</p>
+            <details class="model">
+                <summary>{move || view.key("page.help.model")}</summary>
+                <ul>{about.collect_view()}</ul>
+            </details>
             <label class="keys-on">
                 <input type="checkbox" prop:checked=move || view.single_keys.get()
                     on:change=move |_| view.single_keys.update(|on| *on = !*on)/>
