@@ -367,3 +367,44 @@ fn the_readme_gives_a_reason_for_each_dependency() {
     }
     hold("A dependency is named in the README with its reason", broken);
 }
+
+/// The pages that tell what a floor does, each with the folder whose files it names.
+const TOLD: [(&str, &str); 2] = [("docs/zookeeper.md", "src/zk"), ("docs/kafka.md", "src/kafka")];
+
+#[test]
+fn the_docs_name_only_files_that_are_there() {
+    let mut broken = Vec::new();
+    for page in files("docs", ".md") {
+        let folder = TOLD.iter().find(|(told, _)| *told == page).map_or("", |(_, folder)| *folder);
+        for (index, line) in read(&page).lines().enumerate() {
+            let named = line.split('`').skip(1).step_by(2).filter(|name| name.ends_with(".rs"));
+            let missing = named.filter(|name| {
+                !top().join(name).exists() && !top().join(folder).join(name).exists()
+            });
+            broken.extend(missing.map(|name| (page.clone(), index + 1, name.to_owned())));
+        }
+    }
+    hold("A file that the docs name is there", broken);
+}
+
+#[test]
+fn every_departure_has_its_row() {
+    let mut broken = Vec::new();
+    for (page, folder) in TOLD {
+        let told = read(page);
+        let inside = format!("{folder}/");
+        for source in sources().iter().filter(|source| source.path.starts_with(&inside)) {
+            let name = &source.path[inside.len()..];
+            let marks = source
+                .lines()
+                .filter(|(_, line)| line.contains("// Real: ") || line.contains("//! Real: "));
+            let silent = !told.contains(&format!("`{name}`"));
+            broken.extend(
+                marks
+                    .filter(|_| silent)
+                    .map(|(number, line)| (source.path.clone(), number, line.trim().to_owned())),
+            );
+        }
+    }
+    hold("A departure from the real systems has its row in docs/zookeeper.md or kafka.md", broken);
+}
