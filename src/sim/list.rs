@@ -8,6 +8,8 @@ use std::hash::{Hash, Hasher};
 use std::ops::Index;
 use std::sync::Arc;
 
+use super::ord_map::own;
+
 /// How many elements a full chunk holds.
 const CHUNK: usize = 32;
 
@@ -58,14 +60,14 @@ impl<T: Clone> List<T> {
     /// Puts an element at the end.
     pub fn push(&mut self, element: T) {
         match self.chunks.last_mut().filter(|chunk| chunk.len() < CHUNK) {
-            Some(chunk) => Arc::make_mut(chunk).push(element),
+            Some(chunk) => own(chunk).push(element),
             None => self.chunks.push(Arc::new(vec![element])),
         }
     }
 
     /// Takes the last element off.
     pub fn pop(&mut self) -> Option<T> {
-        let chunk = Arc::make_mut(self.chunks.last_mut()?);
+        let chunk = own(self.chunks.last_mut()?);
         let element = chunk.pop();
         if chunk.is_empty() {
             self.chunks.pop();

@@ -119,6 +119,16 @@ impl<K: Ord, V> OrdMap<K, V> {
     }
 }
 
+/// The entries of a chunk that is no longer shared: it is copied if it was.
+// `Arc::make_mut` does it too, and brings a second way, for weak references, into each caller.
+#[inline(never)]
+pub(super) fn own<T: Clone>(chunk: &mut Arc<Vec<T>>) -> &mut Vec<T> {
+    if Arc::strong_count(chunk) > 1 {
+        *chunk = Arc::new(chunk.to_vec());
+    }
+    Arc::get_mut(chunk).expect("it has one owner, and nobody holds a weak reference")
+}
+
 impl<K: Ord + Clone, V: Clone> OrdMap<K, V> {
     /// The value of a key, to change.
     pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
@@ -130,7 +140,7 @@ impl<K: Ord + Clone, V: Clone> OrdMap<K, V> {
     }
 
     fn at_mut(&mut self, (chunk, at): Place) -> &mut V {
-        &mut Arc::make_mut(&mut self.chunks[chunk])[at].1
+        &mut own(&mut self.chunks[chunk])[at].1
     }
 
     /// Puts an entry where it goes and says where it is now.
@@ -138,7 +148,7 @@ impl<K: Ord + Clone, V: Clone> OrdMap<K, V> {
         if self.chunks.is_empty() {
             self.chunks.push(Arc::default());
         }
-        let entries = Arc::make_mut(&mut self.chunks[chunk]);
+        let entries = own(&mut self.chunks[chunk]);
         entries.insert(at, entry);
         if entries.len() <= CHUNK {
             return (chunk, at);
@@ -151,7 +161,7 @@ impl<K: Ord + Clone, V: Clone> OrdMap<K, V> {
     }
 
     fn take(&mut self, (chunk, at): Place) -> (K, V) {
-        let entries = Arc::make_mut(&mut self.chunks[chunk]);
+        let entries = own(&mut self.chunks[chunk]);
         let entry = entries.remove(at);
         if entries.is_empty() {
             self.chunks.remove(chunk);
@@ -192,7 +202,7 @@ impl<K: Ord + Clone, V: Clone> OrdMap<K, V> {
     /// Keeps the entries of which this is true.
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
         for chunk in &mut self.chunks {
-            Arc::make_mut(chunk).retain_mut(|(key, value)| keep(key, value));
+            own(chunk).retain_mut(|(key, value)| keep(key, value));
         }
         self.chunks.retain(|chunk| !chunk.is_empty());
     }
@@ -320,7 +330,7 @@ impl<'a, K: Ord + Clone, V: Clone> IntoIterator for &'a mut OrdMap<K, V> {
     type IntoIter = IterMut<'a, K, V>;
 
     fn into_iter(self) -> Self::IntoIter {
-        let chunks: fn(_) -> _ = |chunk: &'a mut Chunk<K, V>| Arc::make_mut(chunk).iter_mut();
+        let chunks: fn(_) -> _ = |chunk: &'a mut Chunk<K, V>| own(chunk).iter_mut();
         let entry: fn(_) -> _ = |(key, value): &'a mut (K, V)| (&*key, value);
         self.chunks.iter_mut().flat_map(chunks).map(entry)
     }

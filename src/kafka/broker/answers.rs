@@ -222,7 +222,7 @@ impl Running {
             (Purpose::AllocateProducerIds, Response::AllocateProducerIds(response)) => {
                 self.errands.block_allocated(response.block, turn);
             }
-            (purpose, response) => unreachable!("{purpose:?} is not answered by {response:?}"),
+            _ => unreachable!("a question is answered by its own kind of answer"),
         }
     }
 
