@@ -74,11 +74,18 @@ fn read(path: &str) -> String {
 
 fn source(path: String) -> Source {
     let mut code: Vec<String> = read(&path).lines().map(str::to_owned).collect();
-    let is_test = path.ends_with("tests.rs") || path.ends_with("/fixture.rs");
-    let begins = |line: &String| is_test || line == "#[cfg(test)]";
-    let tests = code.iter().position(begins).unwrap_or(code.len());
-    let tests = code.split_off(tests);
+    let is_test = path.ends_with("tests.rs");
+    let begins = if is_test { 0 } else { beginning_of_tests(&code) };
+    let tests = code.split_off(begins);
     Source { path, code, tests }
+}
+
+/// Where the tests at a file's foot begin. Tests that lie in a file of their own are only named in
+/// this one, and code may follow.
+fn beginning_of_tests<T: AsRef<str>>(lines: &[T]) -> usize {
+    let line = |at: usize| lines.get(at).map_or("", AsRef::as_ref);
+    let begins = |at: &usize| line(*at) == "#[cfg(test)]" && !line(at + 1).ends_with(';');
+    (0..lines.len()).find(begins).unwrap_or(lines.len())
 }
 
 /// What is built into the page.
@@ -175,6 +182,18 @@ fn floors_are_told_apart() {
 }
 
 #[test]
+fn code_is_told_from_tests() {
+    let table: [(&[&str], usize); 3] = [
+        (&["fn code() {}"], 1),
+        (&["fn code() {}", "#[cfg(test)]", "mod tests {"], 1),
+        (&["mod code;", "#[cfg(test)]", "mod tests;", "fn code() {}"], 4),
+    ];
+    for (lines, expected) in table {
+        assert_eq!(beginning_of_tests(lines), expected, "{lines:?}");
+    }
+}
+
+#[test]
 fn the_engine_has_no_clock_no_chance_and_no_browser() {
     let pure: Vec<Source> = sources().into_iter().filter(Source::is_pure).collect();
     let rule = "Below ui everything is pure, so that one seed tells one story everywhere";
@@ -216,7 +235,7 @@ fn functions_fit_on_a_page() {
             let indent = line.len() - line.trim_start().len();
             let end = format!("{}}}", &line[..indent]);
             let length = lines[index..].iter().position(|(_, line)| *line == end).unwrap_or(0) + 1;
-            if length > LONGEST_FUNCTION && line.ends_with('{') {
+            if length > LONGEST_FUNCTION && line.ends_with(['{', '(']) {
                 broken.push((source.path.clone(), *number, format!("{name} has {length} lines")));
             }
         }
