@@ -1,15 +1,14 @@
 //! Why something happened: the causes of a record, silence included.
 //!
 //! Most events have the event that scheduled them as their cause. A session that runs out has none
-//! of
-//! this kind: what caused it is that nothing came, and behind that stands whatever was done to the
-//! process that should have spoken.
+//! of this kind: what caused it is that nothing came, and behind that stands whatever was done to
+//! the process that should have spoken.
 //!
 //! *Invariant:* a cause lies before its effect in the trace.
 
 use crate::cluster::{Cluster, Record, Trace};
 use crate::kafka::words::Fact;
-use crate::sim::{KernelFact, ProcessId, Span, Telling, What};
+use crate::sim::{KernelFact, ProcessId, SimTime, Span, Telling, What};
 
 /// One cause of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,17 +77,31 @@ pub fn chain(cluster: &Cluster, trace: &Trace, index: usize) -> Vec<Cause> {
 pub fn silence(cluster: &Cluster, trace: &Trace, index: usize) -> Option<Silence> {
     let record = trace.get(index)?;
     let process = record.facts().find_map(|fact| silent(cluster, trace, index, fact))?;
-    let before = |record: &Record<'_>| record.what == What::Message(process);
-    let last_heard = (0..index).rev().find(|at| trace.get(*at).is_some_and(|r| before(&r)));
-    let since = last_heard.and_then(|heard| trace.get(heard)).map(|record| record.at);
     let name = cluster.name(process);
-    let is_fault =
-        |at: &usize| trace.get(*at).is_some_and(|r| r.facts().any(|fact| silences(fact, name)));
-    let fault = (0..index).rev().find(is_fault).filter(|fault| {
-        let at = trace.get(*fault).map(|record| record.at);
-        at.zip(since).is_none_or(|(at, since)| at + LINGERING >= since)
-    });
-    Some(Silence { process, last_heard, fault })
+    let mut silence = Silence { process, last_heard: None, fault: None };
+    let mut since = SimTime::ZERO;
+    for (at, record) in back(trace, index) {
+        if record.at + LINGERING < since {
+            break;
+        }
+        if silence.last_heard.is_none() && record.what == What::Message(process) {
+            silence.last_heard = Some(at);
+            since = record.at;
+        }
+        if silence.fault.is_none() && record.facts().any(|fact| silences(fact, name)) {
+            silence.fault = Some(at);
+        }
+    }
+    Some(silence)
+}
+
+/// How many records back a cause is looked for: a picture must not wait for more.
+const REACH: usize = 200_000;
+
+/// The records before `index`, the last first, with where they are.
+fn back(trace: &Trace, index: usize) -> impl Iterator<Item = (usize, Record<'_>)> {
+    let reach = index.saturating_sub(REACH)..index;
+    reach.rev().filter_map(|at| Some((at, trace.get(at)?)))
 }
 
 /// How long after a fault something may still arrive that was on its way.
@@ -115,8 +128,7 @@ fn owner(trace: &Trace, index: usize, session: &str) -> Option<ProcessId> {
                 && fact.fields().iter().any(|(name, value)| *name == "session" && value == session)
         })
     };
-    let records = (0..index).rev().filter_map(|at| trace.get(at));
-    records.into_iter().find(uses).and_then(|record| record.process)
+    back(trace, index).map(|(_, record)| record).find(uses).and_then(|record| record.process)
 }
 
 /// Whether the fact tells that somebody silenced the process of this name.

@@ -110,7 +110,7 @@ pub fn inspector(run: Run<'_>, end: usize, target: &Target) -> Option<InspectorP
     };
     if let Some(index) = index {
         picture.now = link(run, index);
-        picture.causes = links(run, &story::causes(run.trace, index, STEPS));
+        picture.causes = links(run, &story::causes(run.cluster, run.trace, index, STEPS));
         let effects = story::effects(run.trace, index, end, STEPS);
         picture.effects = links(run, &effects);
         picture.effects.reverse();

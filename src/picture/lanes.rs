@@ -5,6 +5,7 @@
 //! *Invariant:* the picture is a function of chronicle, cluster, window and selection.
 
 use super::chronicle::{Chronicle, History, Lane, Stage, is_broker, is_member, is_server};
+use super::story;
 use crate::cluster::{Cluster, Trace};
 use crate::sim::{EventId, Power, ProcessId, SimTime, Span};
 use crate::text::Phrase;
@@ -212,7 +213,8 @@ pub fn lanes(
     let rows: Vec<Row> =
         places.iter().map(|(lane, top)| row(cluster, chronicle, window, *lane, *top)).collect();
     let marks = marks(chronicle, window, &places);
-    let arrows = selected.map(|event| arrows(trace, window, &places, event)).unwrap_or_default();
+    let arrows =
+        selected.map(|event| arrows(cluster, trace, window, &places, event)).unwrap_or_default();
     let clock = clock(window);
     LanesPicture {
         rows,
@@ -461,7 +463,13 @@ const DEPTH: u8 = 4;
 /// How many records after an event are looked through for its effects.
 const REACH: usize = 4_000;
 
-fn arrows(trace: &Trace, window: Window, places: &Places, event: EventId) -> Vec<Arrow> {
+fn arrows(
+    cluster: &Cluster,
+    trace: &Trace,
+    window: Window,
+    places: &Places,
+    event: EventId,
+) -> Vec<Arrow> {
     let spot = |event: EventId| {
         let record = trace.get(trace.find(event)?)?;
         let inside = record.at <= window.cursor;
@@ -470,8 +478,9 @@ fn arrows(trace: &Trace, window: Window, places: &Places, event: EventId) -> Vec
     let mut arrows = Vec::new();
     let mut here = event;
     for depth in 1..=DEPTH {
-        let cause = trace.find(here).and_then(|index| trace.get(index)?.causes().last());
-        let Some(cause) = cause else { break };
+        let cause = trace.find(here).and_then(|index| story::cause_of(cluster, trace, index));
+        let Some(cause) = cause.and_then(|index| trace.get(index)) else { break };
+        let cause = cause.id;
         if let (Some(from), Some(to)) = (spot(cause), spot(here)) {
             arrows.push(Arrow { from, to, kind: ArrowKind::Cause, depth });
         }

@@ -11,6 +11,7 @@ use super::sentence::{Chip, Field, SentencePicture};
 use super::target::Target;
 use crate::cluster::{Cluster, Record, Trace};
 use crate::lab::importance;
+use crate::lab::why::{self, Relation};
 use crate::sim::{EventId, OrdSet, SimTime, Telling, What};
 use crate::text::Phrase;
 
@@ -22,13 +23,11 @@ const MOMENT: u64 = 300_000;
 const REACH: usize = 6_000;
 
 /// The steps that led to a record: the latest first, the record itself left out.
-pub fn causes(trace: &Trace, index: usize, most: usize) -> Vec<usize> {
+pub fn causes(cluster: &Cluster, trace: &Trace, index: usize, most: usize) -> Vec<usize> {
     let mut steps = Vec::new();
     let mut at = index;
     while steps.len() < most {
-        let Some(cause) = trace.get(at).and_then(|record| cause_of(trace, &record, at)) else {
-            break;
-        };
+        let Some(cause) = cause_of(cluster, trace, at) else { break };
         if is_step(trace, cause) {
             steps.push(cause);
         }
@@ -37,10 +36,13 @@ pub fn causes(trace: &Trace, index: usize, most: usize) -> Vec<usize> {
     steps
 }
 
-/// The index of the last cause of a record: where there are two, the later one says more.
-fn cause_of(trace: &Trace, record: &Record<'_>, before: usize) -> Option<usize> {
-    let indices = record.causes().filter_map(|cause| trace.find(cause));
-    indices.filter(|index| *index < before).max()
+/// The index of the cause of a record that says most: what silenced somebody who was waited for,
+/// else the later one where there are two.
+pub fn cause_of(cluster: &Cluster, trace: &Trace, index: usize) -> Option<usize> {
+    let causes = why::causes(cluster, trace, index);
+    let silenced = causes.iter().find(|cause| cause.relation == Relation::Silenced);
+    let others = causes.iter().filter(|cause| cause.relation != Relation::LastHeard);
+    silenced.or(others.max_by_key(|cause| cause.index)).map(|cause| cause.index)
 }
 
 /// The steps to which a record led, the first first, up to `end`.
@@ -272,6 +274,20 @@ mod tests {
         };
         let boot = (start + 1..lab.position()).find(is_its_boot);
         let boot = boot.expect("a started process boots");
-        assert_eq!(causes(lab.trace(), boot, 5).first(), Some(&start));
+        assert_eq!(causes(lab.cluster(), lab.trace(), boot, 5).first(), Some(&start));
+    }
+
+    #[test]
+    fn a_lost_znode_is_followed_back_to_who_killed_its_owner() {
+        let mut lab = lab_after(&[]);
+        lab.advance_to(SimTime::ZERO + crate::sim::Span::secs(10));
+        let kill = Command::parse(1, "kill broker3").expect("it is right");
+        lab.issue(kill).expect("it can be done");
+        let killed = lab.position() - 1;
+        lab.advance_to(SimTime::ZERO + crate::sim::Span::secs(40));
+        let about = About { process: None, names: vec!["/brokers/ids/3".into()] };
+        let gone = latest_about(lab.cluster(), lab.trace(), lab.position(), &about);
+        let chain = causes(lab.cluster(), lab.trace(), gone.expect("it is told of"), 9);
+        assert_eq!(chain.last(), Some(&killed));
     }
 }
