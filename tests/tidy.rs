@@ -314,6 +314,16 @@ fn only_one_place_spells_kafkas_paths() {
 }
 
 #[test]
+fn all_sort_alike() {
+    let others: Vec<Source> =
+        sources().into_iter().filter(|source| source.path != "src/sim/sort.rs").collect();
+    let sorts = [".sort()", ".sort_by(", ".sort_by_key(", ".sort_by_cached_key("];
+    hold_bans("Sort by sim::sort: one sort for all types keeps the page small", &others, &sorts);
+    let unstable = [".sort_unstable()", ".sort_unstable_by(", ".sort_unstable_by_key("];
+    hold_bans("Sort by sim::sort: one sort for all types keeps the page small", &others, &unstable);
+}
+
+#[test]
 fn panels_write_no_markup_by_hand() {
     let rule = "The page's policy forbids style attributes; text goes in as text";
     hold_bans(rule, &sources(), &["style=\"", "inner_html=", "eval("]);

@@ -12,7 +12,7 @@
 //! *Invariant: buckets never shrink.*
 
 use super::path::Path;
-use crate::sim::OrdMap;
+use crate::sim::{OrdMap, sort};
 
 /// Buckets of a set that was made empty.
 const FIRST_BUCKETS: u32 = 16;
@@ -71,7 +71,7 @@ impl HashOrderedPaths {
             .iter()
             .map(|(path, at)| (bucket(path, self.buckets), *at, path))
             .collect();
-        entries.sort_unstable_by_key(|entry| (entry.0, entry.1));
+        sort::by_key(&mut entries, |entry| (entry.0, entry.1));
         entries.into_iter().map(|entry| entry.2.clone()).collect()
     }
 

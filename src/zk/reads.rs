@@ -14,6 +14,7 @@ use super::request::{Op, SetWatches, watch_mode, watcher_type};
 use super::stat::SessionId;
 use super::tree::Znode;
 use super::watch::{ConnectionId, WatchMode};
+use crate::sim::sort;
 
 /// Who asks.
 #[derive(Clone, Copy, Debug)]
@@ -231,6 +232,6 @@ fn who_am_i(ids: &[AuthId]) -> Arc<[AuthId]> {
         _ => id.clone(),
     };
     let mut users: Vec<AuthId> = ids.iter().map(user).collect();
-    users.sort_unstable();
+    sort::sort(&mut users);
     users.into()
 }

@@ -12,7 +12,7 @@
 
 use super::path::{self, Path};
 use super::reply::EventKind;
-use crate::sim::{OrdMap, OrdSet, ProcessId};
+use crate::sim::{OrdMap, OrdSet, ProcessId, sort};
 
 /// One connection of a server, never used twice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -103,7 +103,7 @@ impl WatchTable {
                 self.collect_recursive(path, &mut told);
                 above = path::parent(path);
             }
-            told.sort_unstable();
+            sort::sort(&mut told);
             told.dedup();
         }
         told

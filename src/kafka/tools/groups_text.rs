@@ -189,7 +189,7 @@ fn assignment(partitions: &[(String, i32)]) -> String {
         return MISSING.into();
     }
     let mut topics: Vec<&str> = partitions.iter().map(|(topic, _)| topic.as_str()).collect();
-    topics.sort_unstable();
+    sort::sort(&mut topics);
     topics.dedup();
     let of = |topic: &str| {
         let own = partitions.iter().filter(|(of, _)| of == topic);

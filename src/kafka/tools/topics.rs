@@ -264,7 +264,7 @@ fn replica_assignment(text: &str) -> Option<Vec<Vec<BrokerId>>> {
 fn check_assignment(assignments: &[Vec<BrokerId>]) -> Told<()> {
     for (number, replicas) in assignments.iter().enumerate() {
         let mut twice: Vec<_> = replicas.clone();
-        twice.sort_unstable();
+        sort::sort(&mut twice);
         twice.dedup();
         if twice.len() != replicas.len() {
             let repeated =
