@@ -531,7 +531,7 @@ impl Replicas {
             }
         }
         let response = FetchResponse { responses };
-        turn.wire.answer(caller.process, caller.correlation_id, response, turn.out);
+        turn.answer(caller, response);
     }
 
     /// A follower is told only of partitions of which there is something to tell.
@@ -730,7 +730,7 @@ impl Replicas {
                     PartitionProduceResponse { partition, base_offset, log_start_offset }
                 });
                 let response = ProduceResponse { responses: responses.collect() };
-                turn.wire.answer(caller.process, caller.correlation_id, response, turn.out);
+                turn.answer(caller, response);
             }
         }
     }

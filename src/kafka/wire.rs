@@ -87,13 +87,12 @@ impl Wire {
     /// Answers a request.
     pub fn answer(
         &mut self,
-        to: ProcessId,
-        correlation_id: CorrelationId,
+        caller: Caller,
         response: impl Into<Response>,
         out: &mut Outbox<'_, Words>,
     ) {
-        let message = ResponseMessage { correlation_id, response: response.into() };
-        self.send(to, message.into(), out);
+        let (correlation_id, response) = (caller.correlation_id, response.into());
+        self.send(caller.process, ResponseMessage { correlation_id, response }.into(), out);
     }
 
     /// What the call was for that this response ends, if it is still awaited.

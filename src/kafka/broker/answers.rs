@@ -115,7 +115,7 @@ impl Running {
         response: impl Into<Response>,
         out: &mut Outbox<'_, Words>,
     ) {
-        self.wire.answer(caller.process, caller.correlation_id, response, out);
+        self.wire.answer(caller, response, out);
     }
 
     /// Why an order is not obeyed: it was meant for an earlier life of this broker.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::{Running, Site, Turn, turn};
 use crate::kafka::Error;
-use crate::kafka::admin::Refusal;
+use crate::kafka::admin::{CreatePartitionsResponse, DeleteTopicsResponse, Refusal};
 use crate::kafka::control::AllocateProducerIdsRequest;
 use crate::kafka::id::{ProducerEpoch, ProducerId, TopicName};
 use crate::kafka::message::{InitProducerIdResponse, Request};
@@ -142,7 +142,7 @@ impl Errands {
             self.ids = Some((next + 1, end));
             let producer = Ok((ProducerId(next), ProducerEpoch(0)));
             let response = InitProducerIdResponse { producer };
-            turn.wire.answer(caller.process, caller.correlation_id, response, turn.out);
+            turn.answer(caller, response);
         }
     }
 
@@ -273,19 +273,19 @@ fn answer(waiting: Waiting, error: Option<Error>, turn: &mut Turn<'_, '_>) {
         let refused = |refusal: Option<Refusal>| refusal.or(error.map(Refusal::from));
         results.into_iter().map(|(topic, refusal)| (topic, refused(refusal))).collect()
     };
-    let Caller { process, correlation_id } = waiting.caller;
+    let caller = waiting.caller;
     match waiting.until {
         Until::Created(_, results) => {
             let response = create::response(late(results));
-            turn.wire.answer(process, correlation_id, response, turn.out);
+            turn.answer(caller, response);
         }
         Until::Added(_, results) => {
-            let response = crate::kafka::admin::CreatePartitionsResponse { results: late(results) };
-            turn.wire.answer(process, correlation_id, response, turn.out);
+            let response = CreatePartitionsResponse { results: late(results) };
+            turn.answer(caller, response);
         }
         Until::Deleted(_, results) => {
-            let response = crate::kafka::admin::DeleteTopicsResponse { responses: late(results) };
-            turn.wire.answer(process, correlation_id, response, turn.out);
+            let response = DeleteTopicsResponse { responses: late(results) };
+            turn.answer(caller, response);
         }
     }
 }

@@ -73,7 +73,8 @@ impl Running {
         for wish in wishes {
             match wish {
                 Wish::Answer { caller, response } => {
-                    self.wire.answer(caller.process, caller.correlation_id, response, out);
+                    let Member { process, correlation_id, .. } = caller;
+                    self.answer(Caller { process, correlation_id }, response, out);
                 }
                 Wish::Arm { timer, after } => out.arm(timer, after),
                 Wish::Disarm(timer) => out.disarm(timer),

@@ -17,11 +17,11 @@ use std::sync::Arc;
 use super::controller::{Controller, ControllerEvent, Registration};
 use super::group::{GroupCoordinator, GroupSettings};
 use super::id::{BrokerEpoch, BrokerId};
-use super::message::{RequestMessage, ResponseMessage};
+use super::message::{RequestMessage, Response, ResponseMessage};
 use super::metadata_cache::MetadataCache;
 use super::replicas::{Replicas, StoredReplicas};
 use super::settings::{Directory, Settings};
-use super::wire::Wire;
+use super::wire::{Caller, Wire};
 use super::words::{BrokerFact, BrokerTimer, Message, Request, Text, Timer, Words};
 use super::zookeeper::{Asker, Heard, Zookeeper};
 use crate::sim::{Event, OrdMap, Outbox, Process, ProcessId};
@@ -52,6 +52,13 @@ pub struct Turn<'t, 'o> {
     pub cache: &'t MetadataCache,
     /// The epoch of its registration.
     pub broker_epoch: BrokerEpoch,
+}
+
+impl Turn<'_, '_> {
+    /// Answers a request.
+    pub fn answer(&mut self, caller: Caller, response: impl Into<Response>) {
+        self.wire.answer(caller, response, self.out);
+    }
 }
 
 /// What a broker keeps on its disk.

@@ -100,7 +100,7 @@ impl Controller {
         if !self.is_active() {
             let error = Some(Error::NotController);
             let response = ElectLeadersResponse { error, replica_election_results: Vec::new() };
-            return turn.wire.answer(caller.process, caller.correlation_id, response, turn.out);
+            return turn.answer(caller, response);
         }
         let all = request.partitions.is_none();
         let every = || self.context.partitions.keys().cloned().collect();
@@ -135,7 +135,7 @@ impl Controller {
         }));
         sort::by(&mut results, |left, right| left.0.cmp(&right.0));
         let response = ElectLeadersResponse { error: None, replica_election_results: results };
-        turn.wire.answer(caller.process, caller.correlation_id, response, turn.out);
+        turn.answer(caller, response);
     }
 
     pub(super) fn balance(&mut self, turn: &mut Turn<'_, '_>) {

@@ -227,12 +227,12 @@ fn answer_of(leadership: &Leadership) -> AlteredPartition {
 
 fn answer(caller: Caller, error: Option<Error>, partitions: Answers, turn: &mut Turn<'_, '_>) {
     let response = AlterPartitionResponse { error, partitions };
-    turn.wire.answer(caller.process, caller.correlation_id, response, turn.out);
+    turn.answer(caller, response);
 }
 
 fn answer_block(caller: Caller, block: Result<ProducerIdBlock, Error>, turn: &mut Turn<'_, '_>) {
     let size = i32::try_from(ProducerIdBlock::SIZE).expect("a block is small");
     let block = block.map(|block| (block.start, size));
     let response = AllocateProducerIdsResponse { block };
-    turn.wire.answer(caller.process, caller.correlation_id, response, turn.out);
+    turn.answer(caller, response);
 }

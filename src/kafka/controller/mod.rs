@@ -328,7 +328,7 @@ impl Controller {
             _ => None,
         });
         for (caller, ask) in work.asker.into_iter().chain(waiting) {
-            turn.wire.answer(caller.process, caller.correlation_id, ask.refusal(), turn.out);
+            turn.answer(caller, ask.refusal());
         }
     }
 
@@ -451,7 +451,7 @@ impl Controller {
             turn.out.tell(BrokerFact::ControllerFenced { broker: self.me, epoch: self.epoch });
             let work = std::mem::take(&mut self.work);
             if let Some((caller, ask)) = work.asker {
-                turn.wire.answer(caller.process, caller.correlation_id, ask.refusal(), turn.out);
+                turn.answer(caller, ask.refusal());
             }
             self.next(candidacy::Step::MaybeResign);
         }

@@ -463,7 +463,7 @@ impl Controller {
         }
         let error = (!self.is_active()).then_some(Error::NotController);
         let response = ListPartitionReassignmentsResponse { error, topics };
-        turn.wire.answer(caller.process, caller.correlation_id, response, turn.out);
+        turn.answer(caller, response);
     }
 }
 
@@ -478,5 +478,5 @@ fn is_complete(to: &ReplicaAssignment, replies: &Replies) -> bool {
 
 fn answer(caller: Caller, error: Option<Error>, responses: Results, turn: &mut Turn<'_, '_>) {
     let response = AlterPartitionReassignmentsResponse { error, responses };
-    turn.wire.answer(caller.process, caller.correlation_id, response, turn.out);
+    turn.answer(caller, response);
 }

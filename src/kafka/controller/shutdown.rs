@@ -96,5 +96,5 @@ fn answer(
     turn: &mut Turn<'_, '_>,
 ) {
     let response = ControlledShutdownResponse { remaining_partitions };
-    turn.wire.answer(caller.process, caller.correlation_id, response, turn.out);
+    turn.answer(caller, response);
 }
