@@ -23,7 +23,7 @@ use super::member::Member;
 use super::path::Path;
 use super::prep::Submission;
 use super::reads::Caller;
-use super::reply::{Answer, Error};
+use super::reply::{Answer, Error, OpResult};
 use super::request::{Class, Connect, Op};
 use super::session::{SessionNumbers, password_of};
 use super::stat::{Bytes, Millis, SessionId};
@@ -32,6 +32,9 @@ use super::watch::ConnectionId;
 use super::words::{Fact, Words};
 use super::zxid::Zxid;
 use crate::sim::{OrdMap, Outbox, ProcessId, SimTime};
+
+/// The part of a multi that found the session at another server.
+const MOVED: OpResult = OpResult::Error(Some(Error::SessionMoved));
 
 /// The clients of a member that leads or learns.
 // Source: CommitProcessor, FinalRequestProcessor.
@@ -345,7 +348,8 @@ impl Serving {
         member.database.read(op, Caller { connection, session, ids })
     }
 
-    /// Answers. Who is no longer the session's server hangs up instead.
+    /// Answers. Who is no longer the session's server hangs up instead, whether a single write or
+    /// part of a multi has found that out.
     // Source: FinalRequestProcessor.processRequest, ZOOKEEPER-710.
     fn reply(
         &mut self,
@@ -357,6 +361,7 @@ impl Serving {
     ) {
         match result {
             Err(Error::SessionMoved) => self.close(id, member, out),
+            Ok(Answer::Results(parts)) if parts.contains(&MOVED) => self.close(id, member, out),
             result => self.front.reply(id, (xid, member.database.last_zxid), result, out),
         }
     }
