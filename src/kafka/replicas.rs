@@ -608,6 +608,7 @@ impl Replicas {
             parts.push((tp, part));
         }
         if acks == Acks::None {
+            turn.wire.leave_unanswered(caller);
             if parts.iter().any(|(_, part)| matches!(part, Part::Known(Err(_)))) {
                 turn.out.hangup(caller.process);
             }

@@ -3,7 +3,8 @@
 //!
 //! Not here: what the messages say.
 //!
-//! *Invariant: a call ends once: by its response, or by the hangup of the process called.*
+//! *Invariant: a call ends once: by its response, or by the hangup of the process called. A request
+//! is answered on the connection that it came on, or not at all.*
 
 use std::collections::VecDeque;
 
@@ -32,7 +33,7 @@ pub enum Purpose {
 pub struct Caller {
     /// The process at the other end.
     pub process: ProcessId,
-    /// Its request.
+    /// Its request, as the [`Wire`] has numbered it.
     pub correlation_id: CorrelationId,
 }
 
@@ -49,6 +50,10 @@ pub struct Wire {
     name: ClientId,
     last: CorrelationId,
     calls: OrdMap<CorrelationId, Call>,
+    last_asked: CorrelationId,
+    /// What others wait for, and by which number of theirs. A process that was started again counts
+    /// from the beginning, and must not take the answer to an earlier one's request for its own.
+    asked: OrdMap<CorrelationId, Caller>,
     to_itself: VecDeque<Message>,
 }
 
@@ -62,6 +67,8 @@ impl Wire {
             name: format!("broker-{broker}").into(),
             last: CorrelationId(0),
             calls: OrdMap::new(),
+            last_asked: CorrelationId(0),
+            asked: OrdMap::new(),
             to_itself: VecDeque::new(),
         }
     }
@@ -84,15 +91,29 @@ impl Wire {
         self.send(to, message.into(), out);
     }
 
-    /// Answers a request.
+    /// Takes a request in: whom to answer.
+    pub fn take(&mut self, process: ProcessId, correlation_id: CorrelationId) -> Caller {
+        self.last_asked = CorrelationId(self.last_asked.0.wrapping_add(1));
+        self.asked.insert(self.last_asked, Caller { process, correlation_id });
+        Caller { process, correlation_id: self.last_asked }
+    }
+
+    /// The caller waits for no answer.
+    pub fn leave_unanswered(&mut self, caller: Caller) {
+        self.asked.remove(&caller.correlation_id);
+    }
+
+    /// Answers a request, unless the connection that it came on is no more.
+    // Source: kafka.network.SocketServer.Processor.sendResponse
     pub fn answer(
         &mut self,
         caller: Caller,
         response: impl Into<Response>,
         out: &mut Outbox<'_, Words>,
     ) {
-        let (correlation_id, response) = (caller.correlation_id, response.into());
-        self.send(caller.process, ResponseMessage { correlation_id, response }.into(), out);
+        let Some(asked) = self.asked.remove(&caller.correlation_id) else { return };
+        let (correlation_id, response) = (asked.correlation_id, response.into());
+        self.send(asked.process, ResponseMessage { correlation_id, response }.into(), out);
     }
 
     /// What the call was for that this response ends, if it is still awaited.
@@ -105,6 +126,7 @@ impl Wire {
 
     /// What the calls were for that this hangup ends.
     pub fn lost(&mut self, peer: ProcessId) -> Vec<Purpose> {
+        self.asked.retain(|_, caller| caller.process != peer);
         let lost = self.calls.iter().filter(|(_, call)| call.to == peer);
         let lost: Vec<(CorrelationId, Purpose)> =
             lost.map(|(&id, call)| (id, call.purpose)).collect();

@@ -31,7 +31,7 @@ impl Running {
         if matches!(self.phase, Phase::Starting(_)) {
             return self.held.push_back((from, message));
         }
-        let caller = Caller { process: from, correlation_id: message.correlation_id };
+        let caller = self.wire.take(from, message.correlation_id);
         if GroupCoordinator::takes(&message.request) {
             return self.group_request(caller, message, site, out);
         }
