@@ -6,7 +6,7 @@
 use rand_core::Rng;
 use rand_pcg::Pcg32;
 use zootrope::cluster::command::{self, Command};
-use zootrope::cluster::laws::{Breach, Judge, is_meant_to_run, settled};
+use zootrope::cluster::laws::{Breach, Judge, is_meant_to_run, settled, stuck};
 use zootrope::cluster::{Cluster, Kind, Setup, Trace, assemble};
 use zootrope::lab::Recording;
 use zootrope::sim::{Moment, Power, ProcessId, SimTime, Span};
@@ -278,11 +278,15 @@ impl Run {
         self.judge_last().map(|()| true)
     }
 
-    /// Heals everything, waits, and demands rest.
+    /// Heals everything, waits, and demands rest. Half-way an operator looks after what is stuck.
     fn settle(&mut self) -> Result<(), Breach> {
         self.heal()?;
         let end = self.cluster.now() + PEACE;
+        let half = self.cluster.now() + PEACE.divided_by(2);
         while self.cluster.now() < end {
+            if self.cluster.now() >= half {
+                self.end_what_is_stuck()?;
+            }
             self.start_what_is_off()?;
             let at = self.cluster.now() + Span::secs(5);
             self.advance(Moment::after(at))?;
@@ -301,6 +305,12 @@ impl Run {
             }
         }
         Ok(())
+    }
+
+    fn end_what_is_stuck(&mut self) -> Result<(), Breach> {
+        let Some(process) = stuck(&self.cluster) else { return Ok(()) };
+        let kill = Command::parse(1, &format!("kill {}", self.cluster.name(process)));
+        self.give(&kill.expect("it is written as commands are")).map(|_| ())
     }
 
     fn start_what_is_off(&mut self) -> Result<(), Breach> {

@@ -10,7 +10,7 @@ mod kafka;
 mod settled;
 mod zk;
 
-pub use settled::{is_meant_to_run, settled};
+pub use settled::{is_meant_to_run, settled, stuck};
 
 use super::{Cluster, Record};
 use crate::kafka::id::{ControllerEpoch, LeaderEpoch, TopicPartition};

@@ -6,9 +6,13 @@ use super::{Verdict, none};
 use crate::cluster::{AnyProcess, Cluster};
 use crate::kafka::broker::{Broker, Phase};
 use crate::kafka::consumer::{Activity, Standing};
-use crate::kafka::id::BrokerId;
+use crate::kafka::controller::{Knowledge, PartitionPhase};
+use crate::kafka::id::{BrokerId, TopicPartition};
+use crate::kafka::znodes;
 use crate::sim::{Power, ProcessId};
 use crate::zk::client::State;
+use crate::zk::quorum_peer::{PeerRole, QuorumPeer};
+use crate::zk::server::Server;
 
 /// Whether everybody has come to rest.
 pub fn settled(cluster: &Cluster) -> Verdict {
@@ -18,6 +22,46 @@ pub fn settled(cluster: &Cluster) -> Verdict {
         }
     }
     one_controller(cluster)
+}
+
+/// Who has to be started again for the cluster to come to rest, because real ones are stuck here,
+/// too, until somebody does it.
+pub fn stuck(cluster: &Cluster) -> Option<ProcessId> {
+    leads_below_a_promise(cluster).or_else(|| controls_by_a_lost_answer(cluster))
+}
+
+/// A leader of ZooKeeper that a server cannot follow: it has promised a later epoch to one who came
+/// to nothing.
+// Source: Learner.registerWithLeader: "Leaders epoch, … is less than accepted epoch, …".
+fn leads_below_a_promise(cluster: &Cluster) -> Option<ProcessId> {
+    let peers = || cluster.processes().filter_map(|(id, _, process)| Some((id, process.zk()?)));
+    let promised = peers().map(|(_, server)| server.disk().epochs.accepted).max()?;
+    let leads = |server: &Server| {
+        let peer = server.peer().filter(|peer| matches!(peer.role(), PeerRole::Leading(_)));
+        peer.and_then(QuorumPeer::epoch).is_some_and(|epoch| epoch < promised)
+    };
+    peers().find(|(_, server)| leads(server)).map(|(id, _)| id)
+}
+
+/// A controller that knows less of a partition than ZooKeeper keeps: its write was done, but the
+/// answer was lost with the connection, and the write that it then repeated was refused.
+// Source: ZkPartitionStateMachine.initializeLeaderAndIsrForPartitions (NodeExists),
+// KafkaController.processAlterPartition (BadVersion); KafkaZkClient.retryRequestsUntilConnected.
+fn controls_by_a_lost_answer(cluster: &Cluster) -> Option<ProcessId> {
+    let databases = cluster.processes().filter_map(|(_, _, process)| process.zk()?.database());
+    let tree = &databases.max_by_key(|database| database.last_zxid)?.tree;
+    let kept = |tp: &TopicPartition| Some(tree.znode(&znodes::state(tp))?.stat.version);
+    let behind = |knowledge: &Knowledge| {
+        let new = knowledge.in_phases(&[PartitionPhase::New]);
+        let known = |tp: &TopicPartition| knowledge.leadership(tp).map(|lead| lead.partition_epoch);
+        let led = knowledge.with_leadership();
+        new.iter().chain(&led).any(|tp| kept(tp).is_some() && kept(tp) != known(tp))
+    };
+    let controls = |process: &AnyProcess| {
+        let running = process.broker().and_then(Broker::running);
+        running.is_some_and(|r| r.controller().is_active() && behind(r.controller().context()))
+    };
+    cluster.processes().find(|(_, _, process)| controls(process)).map(|(id, _, _)| id)
 }
 
 /// Where there are brokers, one of them is the controller.
