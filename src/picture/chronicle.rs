@@ -283,6 +283,9 @@ impl Chronicle {
     }
 
     fn led(&mut self, cluster: &Cluster, at: SimTime, partition: String, leader: String) {
+        if partition.starts_with("__") {
+            return;
+        }
         let before = self.leaders.insert(partition, leader.clone());
         for id in before.into_iter().chain([leader]) {
             let Some(process) = cluster.find(&format!("broker{id}")) else { continue };

@@ -2,7 +2,7 @@
 //!
 //! *Invariant:* what is said of a session's time is what the server says that counts it.
 
-use super::stage::{Ensemble, Life, Role, Server, Thread};
+use super::stage::{Ballot, Ensemble, Life, Role, Server, Thread};
 use super::tree::Watch;
 use crate::cluster::{AnyProcess, Cluster, Record, Trace};
 use crate::lab::Lab;
@@ -75,6 +75,7 @@ pub fn servers(run: Run<'_>) -> Vec<Server> {
         role: role(server),
         life: run.life(id),
         last: last(server),
+        ballot: ballot(server).filter(|_| run.life(id) == Life::Running),
     };
     processes(run.cluster).map(shown).collect()
 }
@@ -83,10 +84,19 @@ pub fn servers(run: Run<'_>) -> Vec<Server> {
 fn last(server: &Process) -> Phrase {
     match server.peer().map(QuorumPeer::role) {
         Some(PeerRole::Looking(looking)) => {
-            Phrase::key("page.server.votes").with("name", looking.proposed().candidate)
+            let name = format!("zk{}", looking.proposed().candidate.0);
+            Phrase::key("page.server.votes").with("name", name)
         }
         _ => Phrase::raw(written(last_zxid(server))),
     }
+}
+
+/// The vote of a server that looks.
+fn ballot(server: &Process) -> Option<Ballot> {
+    let PeerRole::Looking(looking) = server.peer()?.role() else { return None };
+    let vote = looking.proposed();
+    let (epoch, candidate) = (i64::from(vote.epoch.0), i64::from(vote.candidate.0));
+    Some(Ballot { epoch, zxid: vote.zxid, candidate })
 }
 
 /// A zxid as people read it: epoch and counter.
@@ -185,6 +195,8 @@ pub struct Held {
     pub left: i32,
     /// Its whole time, in tenths of a second.
     pub timeout: i32,
+    /// When the leader ends it if nothing is heard, in tenths of a second of the run.
+    pub ends: Option<i32>,
 }
 
 /// Every session that the ensemble knows.
@@ -204,7 +216,8 @@ pub fn sessions(run: Run<'_>) -> Vec<Held> {
         };
         let (server, peer) = attached.unzip();
         let owner = peer.or_else(|| owner(cluster, database, *id));
-        Held { id: *id, owner, server, thread, left, timeout }
+        let ends = deadline.map(|deadline| tenths_until(deadline, SimTime::ZERO));
+        Held { id: *id, owner, server, thread, left, timeout, ends }
     };
     database.sessions.iter().map(held).collect()
 }

@@ -5,13 +5,14 @@
 
 use super::brokers;
 use super::drawing::icon::Icon;
-use super::drawing::{seconds, server};
+use super::drawing::{seconds, server, session};
 use super::ensemble::{self, Run};
 use super::stage::{self, Cell, Life, Role, Session, Stand, Thread};
 use super::story::{self, About};
 use super::target::Target;
 use super::znode_value;
-use crate::sim::{ProcessId, SimTime};
+use crate::kafka::words::{Message, Words};
+use crate::sim::{Flight, Landing, ProcessId, SimTime, Vocabulary};
 use crate::text::Phrase;
 use crate::zk::stat::Owner;
 
@@ -71,7 +72,7 @@ pub struct Verb {
     pub icon: Icon,
     /// What it is called.
     pub name: Phrase,
-    /// Its key.
+    /// Its key; a space if it has none.
     pub key: char,
     /// The script line that it issues.
     pub command: String,
@@ -111,9 +112,9 @@ pub fn inspector(run: Run<'_>, end: usize, target: &Target) -> Option<InspectorP
     if let Some(index) = index {
         picture.now = link(run, index);
         picture.causes = links(run, &story::causes(run.cluster, run.trace, index, STEPS));
-        let effects = story::effects(run.trace, index, end, STEPS);
-        picture.effects = links(run, &effects);
-        picture.effects.reverse();
+        let mut effects = story::effects(run.trace, index, end, STEPS);
+        effects.reverse();
+        picture.effects.extend(links(run, &effects));
     }
     Some(picture)
 }
@@ -190,7 +191,9 @@ fn process(run: Run<'_>, name: &str) -> Option<InspectorPicture> {
     picture.state = Phrase::key(stage::life_key(life));
     picture.verbs = verbs(run, id, name);
     if let Some(shown) = ensemble::servers(run).into_iter().find(|server| server.name == name) {
-        picture.sign = Sign::Letter(server::letter(shown.role).to_string());
+        if !life.is_gone() {
+            picture.sign = Sign::Letter(server::letter(shown.role).to_string());
+        }
         picture.name = Phrase::key("page.name.server").with("name", name);
         picture.state = server::standing(&shown);
         picture.facts.push(fact("page.fact.last", shown.last.clone()));
@@ -198,6 +201,7 @@ fn process(run: Run<'_>, name: &str) -> Option<InspectorPicture> {
     } else if let Some(number) = name.strip_prefix("broker") {
         picture.sign = Sign::Letter(number.to_string());
         picture.facts.extend(its_session(run, name));
+        picture.effects.extend(session(run, name).into_iter().flat_map(|session| session.effects));
         picture.facts.extend(its_offices(run, name));
     } else if let Some(shown) =
         brokers::producers(run).into_iter().find(|producer| producer.name == name)
@@ -256,10 +260,14 @@ fn session(run: Run<'_>, owner: &str) -> Option<InspectorPicture> {
         thread: held.thread,
         left: held.left,
         timeout: held.timeout,
+        ends: held.ends,
     };
     picture.state = Phrase::key("page.session.left")
         .with_phrase("left", seconds(held.left))
         .with_phrase("timeout", seconds(held.timeout));
+    if held.ends.is_some() {
+        picture.facts.push(fact("page.fact.ends", session::ends(&ring)));
+    }
     picture.facts.push(match &held.server {
         Some(server) => pointing("page.fact.attached", server),
         None => fact("page.fact.attached", Phrase::key("page.fact.lost")),
@@ -378,7 +386,7 @@ fn send(name: &str) -> Verb {
     Verb {
         icon: Icon::Next,
         name: Phrase::key("page.verb.send").with("name", name),
-        key: 'S',
+        key: ' ',
         command: format!("send {name} topic=orders key=a"),
     }
 }
@@ -420,19 +428,27 @@ fn group(run: Run<'_>, name: &str) -> Option<InspectorPicture> {
     picture.facts.push(fact("page.fact.generation", generation));
     let members = group.members.iter();
     picture.facts.extend(members.map(|member| pointing("page.fact.member", &member.name)));
-    let next = (1..).map(|n| format!("c{n}")).find(|name| run.cluster.find(name).is_none());
-    let next = next.expect("names do not end");
-    picture.verbs.push(Verb {
-        icon: Icon::Add,
-        name: Phrase::key("page.verb.add-consumer").with("name", &next),
-        key: 'A',
-        command: format!("add consumer {next} group={name} topics={}", group.topic),
-    });
+    picture.verbs.push(add_consumer(run, group));
     Some(picture)
 }
 
-/// An event: what it told; its chain is the rest.
+/// One more consumer for a group.
+pub fn add_consumer(run: Run<'_>, group: &stage::Group) -> Verb {
+    let next = (1..).map(|n| format!("c{n}")).find(|name| run.cluster.find(name).is_none());
+    let next = next.expect("names do not end");
+    Verb {
+        icon: Icon::Add,
+        name: Phrase::key("page.verb.add-consumer").with("name", &next),
+        key: 'A',
+        command: format!("add consumer {next} group={} topics={}", group.name, group.topic),
+    }
+}
+
+/// An event: what it told; its chain is the rest. One that is still to come is a message in flight.
 fn event(run: Run<'_>, id: u64) -> Option<InspectorPicture> {
+    if let Some(flight) = run.cluster.flights().find(|flight| flight.id.0 == id) {
+        return Some(message(run, &flight));
+    }
     let record = run.trace.get(run.trace.find(crate::sim::EventId(id))?)?;
     let said = story::sentence(run, &record)?;
     let mut picture = empty(Target::Event(id), said.phrase());
@@ -441,6 +457,28 @@ fn event(run: Run<'_>, id: u64) -> Option<InspectorPicture> {
     picture.facts.extend(place.map(|name| pointing("page.fact.at", &name)));
     picture.facts.push(fact("page.fact.event", Phrase::raw(id)));
     Some(picture)
+}
+
+/// A message in flight: who sends what to whom, and that it can be dropped or held up.
+fn message(run: Run<'_>, flight: &Flight<'_, Message>) -> InspectorPicture {
+    let id = flight.id.0;
+    let mut picture = empty(Target::Event(id), Phrase::raw(Words::message_name(flight.message)));
+    picture.state = match flight.landing {
+        Landing::At(at) => {
+            let left = at.as_micros().saturating_sub(run.now().as_micros());
+            let time = format!("{}.{:02} ms", left / 1000, left % 1000 / 10);
+            Phrase::key("page.message.lands").with("time", time)
+        }
+        Landing::Held => Phrase::key("page.message.held"),
+    };
+    let ends = [("page.fact.from", flight.from), ("page.fact.to", flight.to)];
+    picture.facts.extend(ends.map(|(key, end)| pointing(key, run.cluster.name(end))));
+    let verb = |icon, name, key, command| Verb { icon, name: Phrase::key(name), key, command };
+    picture.verbs = vec![
+        verb(Icon::Kill, "page.verb.drop", 'D', format!("drop message={id}")),
+        verb(Icon::Ttl, "page.verb.delay", ' ', format!("delay message={id} by=1s")),
+    ];
+    picture
 }
 
 fn last_part(path: &str) -> &str {

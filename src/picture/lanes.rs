@@ -5,6 +5,8 @@
 //! *Invariant:* the picture is a function of chronicle, cluster, window and selection.
 
 use super::chronicle::{Chronicle, History, Lane, Stage, is_broker, is_member, is_server};
+use super::ensemble::{self, Held, Run};
+use super::stage::Thread;
 use super::story;
 use crate::cluster::{Cluster, Trace};
 use crate::sim::{EventId, Power, ProcessId, SimTime, Span};
@@ -203,18 +205,21 @@ pub enum ArrowKind {
 
 /// What the lanes show.
 pub fn lanes(
-    cluster: &Cluster,
+    run: Run<'_>,
     chronicle: &Chronicle,
-    trace: &Trace,
     window: Window,
-    selected: Option<EventId>,
+    events: &[EventId],
 ) -> LanesPicture {
-    let (places, rules, height) = seats(cluster, chronicle);
-    let rows: Vec<Row> =
-        places.iter().map(|(lane, top)| row(cluster, chronicle, window, *lane, *top)).collect();
+    let (places, rules, height) = seats(run.cluster, chronicle);
+    let held = ensemble::sessions(run);
+    let rows =
+        places.iter().map(|(lane, top)| row(run.cluster, chronicle, &held, window, *lane, *top));
+    let rows: Vec<Row> = rows.collect();
     let marks = marks(chronicle, window, &places);
-    let arrows =
-        selected.map(|event| arrows(cluster, trace, window, &places, event)).unwrap_or_default();
+    let arrows = events
+        .iter()
+        .flat_map(|event| arrows(run.cluster, run.trace, window, &places, *event))
+        .collect();
     let clock = clock(window);
     LanesPicture {
         rows,
@@ -265,12 +270,23 @@ fn seats(cluster: &Cluster, chronicle: &Chronicle) -> (Places, Vec<i32>, i32) {
     (places, rules, top + 20)
 }
 
-fn row(cluster: &Cluster, chronicle: &Chronicle, window: Window, lane: Lane, top: i32) -> Row {
+fn row(
+    cluster: &Cluster,
+    chronicle: &Chronicle,
+    held: &[Held],
+    window: Window,
+    lane: Lane,
+    top: i32,
+) -> Row {
     let empty = History::default();
     let history = chronicle.lane(lane).unwrap_or(&empty);
     let now = history.at(window.cursor);
+    let left = match lane {
+        Lane::Session(id) => left(cluster.name(id), held),
+        _ => None,
+    };
     let strokes = match lane {
-        Lane::Session(_) => level(history, window),
+        Lane::Session(_) => level(history, window, left),
         _ => bands(history, window),
     };
     let gone = match lane {
@@ -279,7 +295,7 @@ fn row(cluster: &Cluster, chronicle: &Chronicle, window: Window, lane: Lane, top
         Lane::Controller => false,
     };
     let strong = matches!(now, Some(Stage::Leading(_)));
-    let state = state(history, window, now);
+    let state = state(now, left);
     Row { lane, name: name(cluster, lane), state, top, gone, strong, strokes }
 }
 
@@ -301,7 +317,14 @@ fn called(name: &str) -> Phrase {
     }
 }
 
-fn state(history: &History, window: Window, now: Option<&Stage>) -> Phrase {
+/// What is left of a session: what the leader says, who counts it; its end is the leader's deed.
+fn left(owner: &str, held: &[Held]) -> Option<Span> {
+    let its = held.iter().find(|held| held.owner.as_deref() == Some(owner));
+    let its = its.filter(|held| held.thread != Thread::Held)?;
+    Some(Span::ms(u64::try_from(its.left).ok()? * 100))
+}
+
+fn state(now: Option<&Stage>, left: Option<Span>) -> Phrase {
     let line = Phrase::key;
     match now {
         None => Phrase::nothing(),
@@ -312,8 +335,8 @@ fn state(history: &History, window: Window, now: Option<&Stage>) -> Phrase {
         Some(Stage::Leading(epoch)) => line("lanes.leading").with("epoch", epoch),
         Some(Stage::Standalone) => line("lanes.standalone"),
         Some(Stage::Open(timeout)) => {
-            let rest = rest(history, window.cursor, *timeout);
-            line("lanes.left").with("rest", seconds(rest)).with("timeout", seconds(*timeout))
+            let Some(left) = left else { return line("lanes.paused") };
+            line("lanes.left").with("rest", seconds(left)).with("timeout", seconds(*timeout))
         }
         Some(Stage::Ended) => line("lanes.ended"),
         Some(Stage::Held { broker, epoch }) => {
@@ -331,11 +354,6 @@ fn state(history: &History, window: Window, now: Option<&Stage>) -> Phrase {
 fn seconds(span: Span) -> String {
     let tenths = span.as_ms() / 100;
     format!("{}.{}", tenths / 10, tenths % 10)
-}
-
-fn rest(history: &History, at: SimTime, timeout: Span) -> Span {
-    let last = history.beats_within(at, at).last().copied().unwrap_or(SimTime::ZERO);
-    timeout.saturating_sub(at.since(last))
 }
 
 fn bands(history: &History, window: Window) -> Vec<Stroke> {
@@ -371,20 +389,24 @@ fn band(stage: &Stage) -> Option<Band> {
     })
 }
 
-/// A session's level: full at each sign of life, sinking to the next, and where it would be empty.
-fn level(history: &History, window: Window) -> Vec<Stroke> {
+/// A session's level: full at each sign of life, sinking to the next; at the cursor as high as the
+/// leader says, and from there to where it will be empty.
+fn level(history: &History, window: Window, left: Option<Span>) -> Vec<Stroke> {
     let mut strokes = Vec::new();
     let changes = history.within(window.start(), window.cursor);
     for (place, (at, stage)) in changes.iter().enumerate() {
         let Stage::Open(timeout) = stage else { continue };
         let until = changes.get(place + 1).map_or(window.cursor, |(next, _)| *next);
         let from = (*at).max(window.start());
-        strokes.push(Stroke::Level(sinking(history, window, *timeout, (from, until))));
-        if until == window.cursor {
-            let rest = rest(history, window.cursor, *timeout);
-            let (level, empty_at) = (height(rest, *timeout), window.x(window.cursor + rest));
+        let mut points = sinking(history, window, *timeout, (from, until));
+        if until == window.cursor
+            && let (Some(left), Some(last)) = (left, points.last_mut())
+        {
+            last.1 = height(left, *timeout);
+            let (level, empty_at) = (last.1, window.x(window.cursor + left));
             strokes.push(Stroke::Expected { level, from: window.past, empty_at });
         }
+        strokes.push(Stroke::Level(points));
     }
     strokes
 }
@@ -424,7 +446,8 @@ fn ticks(window: Window) -> Vec<Tick> {
     while at <= last.as_micros() {
         let time = SimTime::micros(at);
         let near = (window.x(time) - window.past).abs() < 400;
-        let label = (at % step == 0 && !near).then(|| label(time, step));
+        let inside = (150..window.past + window.future - 150).contains(&window.x(time));
+        let label = (at % step == 0 && !near && inside).then(|| label(time, step));
         ticks.push(Tick { x: window.x(time), label });
         at += step / 2;
     }
@@ -545,12 +568,12 @@ mod tests {
             changes: vec![(at(40_000), Stage::Open(Span::secs(6)))],
             beats: vec![at(40_000), at(42_000)],
         };
-        let [Stroke::Level(points), Stroke::Expected { level, .. }] = &level(&history, WINDOW)[..]
-        else {
-            panic!("a level and what is expected")
+        let strokes = level(&history, WINDOW, Some(Span::secs(5)));
+        let [Stroke::Expected { level, .. }, Stroke::Level(points)] = &strokes[..] else {
+            panic!("what is expected, and a level")
         };
         let heights: Vec<i32> = points.iter().map(|(_, height)| *height).collect();
-        assert_eq!(heights, [1000, 666, 1000, 683]);
-        assert_eq!(*level, 683);
+        assert_eq!(heights, [1000, 666, 1000, 833]);
+        assert_eq!(*level, 833, "the leader counts in ticks and is behind the last sign of life");
     }
 }

@@ -11,6 +11,7 @@ pub mod ensemble;
 pub mod flight;
 pub mod inspector;
 pub mod lanes;
+pub mod palette;
 pub mod sentence;
 pub mod shape;
 pub mod stage;

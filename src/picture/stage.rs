@@ -8,6 +8,7 @@ use super::brokers;
 use super::ensemble::{self, Run};
 use super::story;
 use crate::text::Phrase;
+use crate::zk::zxid::Zxid;
 
 /// Everything that stands on the stage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,6 +25,14 @@ pub struct StagePicture {
     pub producers: Vec<Producer>,
     /// The consumer groups.
     pub groups: Vec<Group>,
+}
+
+impl StagePicture {
+    /// The best vote that a server holds, while there is an election.
+    pub fn best(&self) -> Option<Ballot> {
+        let ballots = self.servers.iter().filter_map(|server| server.ballot);
+        ballots.max().filter(|_| !self.ensemble.leads)
+    }
 }
 
 /// How a process is alive, or not.
@@ -83,6 +92,26 @@ pub struct Server {
     pub life: Life,
     /// The last transaction it has, `5·0417`; or its vote while it looks.
     pub last: Phrase,
+    /// The vote that it holds, while it lives and looks.
+    pub ballot: Option<Ballot>,
+}
+
+/// A vote as it is compared: by epoch, then by zxid, then by server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ballot {
+    /// The candidate's epoch.
+    pub epoch: i64,
+    /// The candidate's last transaction.
+    pub zxid: Zxid,
+    /// The candidate.
+    pub candidate: i64,
+}
+
+impl Ballot {
+    /// The three figures as they are written and compared, from left to right.
+    pub fn figures(&self) -> [String; 3] {
+        [self.epoch.to_string(), ensemble::written(self.zxid), self.candidate.to_string()]
+    }
 }
 
 /// How a session's thread hangs.
@@ -113,6 +142,8 @@ pub struct Session {
     pub left: i32,
     /// Its whole time, in tenths of a second.
     pub timeout: i32,
+    /// When the leader ends it if nothing is heard, in tenths of a second of the run.
+    pub ends: Option<i32>,
 }
 
 impl Session {
@@ -283,6 +314,7 @@ fn sessions(run: Run<'_>) -> Vec<Session> {
             thread: held.thread,
             left: held.left,
             timeout: held.timeout,
+            ends: held.ends,
         })
     });
     shown.collect()

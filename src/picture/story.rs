@@ -6,8 +6,9 @@
 //! the record's most important fact.
 
 use super::drawing::seconds;
-use super::ensemble::{self, Run};
+use super::ensemble::{self, Held, Run};
 use super::sentence::{Chip, Field, SentencePicture};
+use super::stage::Thread;
 use super::target::Target;
 use crate::cluster::{Cluster, Record, Trace};
 use crate::lab::importance;
@@ -132,7 +133,33 @@ fn told_from(run: Run<'_>, end: usize, least: u8) -> Option<SentencePicture> {
             best = Some(record);
         }
     }
-    best.and_then(|record| sentence(run, &record))
+    best.and_then(|record| death(run, &record).or_else(|| sentence(run, &record)))
+}
+
+/// A killed broker is missed only when its session ends: the bar says until when that is.
+fn death(run: Run<'_>, record: &Record<'_>) -> Option<SentencePicture> {
+    let killed = record.facts().find(|fact| fact.key() == "process-killed")?;
+    let name = killed.fields().into_iter().next()?.1;
+    let its = |held: &Held| held.thread == Thread::Slack && held.owner.as_ref() == Some(&name);
+    let held = ensemble::sessions(run).into_iter().find(its)?;
+    let (_, database) = ensemble::witness(run.cluster)?;
+    let path = database.tree.ephemerals(held.id)?.sorted().next()?.to_string();
+    let (at, id) = (seconds(held.ends?), record.id.0);
+    let whose = Phrase::key("page.fact.session");
+    let fields = [
+        ("process", called(&name), Chip::Name(Target::Process(name.clone()))),
+        ("session", whose, Chip::Name(Target::Session(name))),
+        ("at", at, Chip::Figure),
+        ("path", Phrase::raw(&path), Chip::Quoted(Target::Znode(path))),
+    ];
+    let fields = fields.map(|(name, words, chip)| Field { name, words, chip });
+    let by_you = is_yours(record);
+    Some(SentencePicture {
+        key: "page.guide.killed",
+        fields: fields.into(),
+        event: Some(id),
+        by_you,
+    })
 }
 
 /// The sentence of a record, if it told anything.

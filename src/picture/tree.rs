@@ -160,6 +160,8 @@ pub struct Sight<'a> {
     pub before: &'a Tree,
     /// Which paths are open.
     pub open: &'a Open,
+    /// What a path must have in it to be shown, as long as this is not empty.
+    pub filter: &'a str,
     /// Whose session this is, and what is left of it.
     pub owner: &'a dyn Fn(SessionId) -> Option<Owner>,
     /// Who watches which path.
@@ -167,7 +169,7 @@ pub struct Sight<'a> {
 }
 
 /// The tree that the run's ensemble agrees on.
-pub fn tree(run: Run<'_>, before: &Tree, open: &Open) -> TreePicture {
+pub fn tree(run: Run<'_>, before: &Tree, open: &Open, filter: &str) -> TreePicture {
     let Some((_, database)) = ensemble::witness(run.cluster) else {
         return TreePicture { rows: Vec::new(), note: Some(Phrase::key("page.tree.nobody")) };
     };
@@ -182,7 +184,8 @@ pub fn tree(run: Run<'_>, before: &Tree, open: &Open) -> TreePicture {
         })
     };
     let watches = ensemble::watches(run.cluster);
-    let sight = Sight { now: &database.tree, before, open, owner: &owner, watches: &watches };
+    let sight =
+        Sight { now: &database.tree, before, open, filter, owner: &owner, watches: &watches };
     let led = ensemble::leader(run.cluster).is_some();
     let note = (!led).then(|| Phrase::key("page.tree.no-leader"));
     TreePicture { rows: rows(&sight), note }
@@ -201,14 +204,22 @@ fn below(sight: &Sight<'_>, parent: &str, depth: i32, rows: &mut Vec<Row>) {
     let count = i32::try_from(names.len()).expect("a tree fits in memory");
     for (name, place) in names.iter().zip(1..) {
         let path = format!("{parent}/{name}");
-        let open = sight.open.contains(&path);
-        let Some(row) = row(sight, &path, (depth, (place, count)), open) else { continue };
+        let found = sight.filter.is_empty() || is_found(sight, &path);
+        let open = sight.open.contains(&path) || !sight.filter.is_empty();
+        let row = found.then(|| row(sight, &path, (depth, (place, count)), open)).flatten();
+        let Some(row) = row else { continue };
         let has_more = row.open;
         rows.push(row);
         if has_more {
             below(sight, &path, depth + 1, rows);
         }
     }
+}
+
+/// Whether what is looked for is in a path, or in one below it.
+fn is_found(sight: &Sight<'_>, path: &str) -> bool {
+    let below = |name: &Arc<str>| is_found(sight, &format!("{path}/{name}"));
+    path.contains(sight.filter) || names_under(sight, path).iter().any(below)
 }
 
 /// The names of children that are there, or were there at the last step.

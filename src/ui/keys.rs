@@ -8,7 +8,7 @@ use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use web_sys::{Element, KeyboardEvent};
 
-use super::view::View;
+use super::view::{Over, View};
 
 /// What a key means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +35,18 @@ pub enum Act {
     Verb(char),
     /// The verbs of the selected thing get the focus.
     Verbs,
+    /// What can be added.
+    Add,
+    /// Find anything.
+    Find,
+    /// The list of situations.
+    Situations,
+    /// A situation by its number.
+    Situation(usize),
+    /// The lanes show the whole run, or what led to the selected event.
+    Fit,
+    /// The arrows of the selected event stay.
+    Pin,
     /// On to the next thing worth seeing.
     Run,
     /// A faster pace.
@@ -92,11 +104,15 @@ pub const KEYS: &[Key] = &[
     key("z", "Z", Act::Verb('Z'), "page.key.freeze"),
     key("c", "C", Act::Verb('C'), "page.key.cut"),
     key("d", "D", Act::Verb('D'), "page.key.drop"),
-    key("a", "A", Act::Verb('A'), "page.key.add"),
+    key("a", "A", Act::Add, "page.key.add"),
+    key("/", "/", Act::Find, "page.key.find"),
+    key("1", "1 – 7", Act::Situations, "page.key.situations"),
     key("Enter", "Enter", Act::Verbs, "page.key.verbs"),
     key("e", "E", Act::Run, "page.key.run"),
     key("+", "+", Act::Faster, "page.key.faster"),
     key("-", "−", Act::Slower, "page.key.slower"),
+    key("f", "F", Act::Fit, "page.key.fit"),
+    key("p", "P", Act::Pin, "page.key.pin"),
     key("t", "T", Act::Full, "page.key.full"),
     key("b", "B", Act::Blank, "page.key.blank"),
     key("l", "L", Act::Link, "page.key.link"),
@@ -129,11 +145,16 @@ fn meant(view: View, event: &KeyboardEvent) -> Option<Act> {
     if !view.single_keys.get_untracked() && pressed.chars().count() == 1 {
         return None;
     }
+    let over = view.over.get_untracked();
+    if let Ok(number @ 1..) = pressed.parse() {
+        return (over != Over::Find).then_some(Act::Situation(number));
+    }
     let is_meant = |key: &&Key| {
         key.key.eq_ignore_ascii_case(&pressed)
             && (key.shift == event.shift_key() || !key.key.starts_with("Arrow"))
     };
-    KEYS.iter().find(is_meant).map(|key| key.act)
+    let act = KEYS.iter().find(is_meant).map(|key| key.act);
+    act.filter(|act| !over.is_list() || matches!(act, Act::Up | Act::Help | Act::Add | Act::Find))
 }
 
 /// Whether an element that has the focus keeps a key for itself.

@@ -8,7 +8,7 @@
 use leptos::prelude::*;
 
 use crate::cluster::{AnyProcess, Cluster, Command};
-use crate::lab::Lab;
+use crate::lab::{Lab, Recording};
 use crate::sim::{EventId, ProcessId, SimTime};
 
 /// The mirror. It is copied freely: what it holds lives as long as the page.
@@ -19,6 +19,7 @@ pub struct Mirror {
     cast: Trigger,
     trace: Trigger,
     position: StoredValue<(usize, u16)>,
+    run: StoredValue<u16>,
     tenths: RwSignal<u64>,
     refusal: RwSignal<Option<String>>,
 }
@@ -38,6 +39,7 @@ impl Mirror {
             cast: Trigger::new(),
             trace: Trigger::new(),
             position: StoredValue::new((0, 0)),
+            run: StoredValue::new(0),
             tenths: RwSignal::new(0),
             refusal: RwSignal::new(None),
         };
@@ -106,6 +108,22 @@ impl Mirror {
         let answer = self.lab.try_update_value(change).expect("the lab lives as long as the page");
         self.look();
         answer
+    }
+
+    /// Begins another run in place of this one, at the moment that its recording says.
+    pub fn begin(self, recording: Recording) {
+        let until = recording.until;
+        self.run.update_value(|run| *run += 1);
+        self.position.set_value((usize::MAX, 0));
+        self.change(|lab| {
+            *lab = Lab::new(recording);
+            lab.seek(until);
+        });
+    }
+
+    /// Which run this is, of those begun here, and which take of it.
+    pub fn take(self) -> (u16, u16) {
+        (self.run.get_value(), self.with(|lab| lab.current().0))
     }
 
     /// Gives a command by its script line, as a button or the console does.

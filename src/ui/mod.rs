@@ -28,9 +28,9 @@ use crate::picture::target::Target;
 use keys::Act;
 use mirror::Mirror;
 use panels::head::Head;
-use panels::help::Help;
 use panels::inspector::Inspector;
 use panels::lanes::Lanes;
+use panels::over::{self, Overlay};
 use panels::sentence::{Sentence, Spoken};
 use panels::stage::Stage;
 use panels::switch::Switch;
@@ -81,19 +81,20 @@ fn Page(
     }
     keep(mirror);
     sign(mirror, playback);
-    keys::listen(view, move |act| obey(act, view, mirror, scene, playback));
+    let act = move |act| obey(act, view, mirror, scene, playback, visit);
+    keys::listen(view, act);
     view! {
         <div class="wide" data-seat=move || view.seat.get().tag()
             data-over=move || view.over.get().tag() data-full=move || view.full.get().to_string()>
-            <Head/>
+            <Head act=act/>
             <Switch/>
             <Tree/>
             <Stage/>
             <Inspector/>
             <Sentence/>
-            <Lanes/>
+            <Lanes act=act/>
             <Transport/>
-            <Help/>
+            <Overlay act=act/>
             <Spoken/>
         </div>
     }
@@ -105,10 +106,9 @@ fn begin(opened: Option<Result<Recording, String>>) -> Mirror {
     match opened {
         None => Mirror::new(fresh()),
         Some(Ok(recording)) => {
-            let until = recording.until;
-            let mut lab = Lab::new(recording);
-            lab.seek(until);
-            Mirror::new(lab)
+            let mirror = Mirror::new(fresh());
+            mirror.begin(recording);
+            mirror
         }
         Some(Err(reason)) => {
             let mirror = Mirror::new(fresh());
@@ -162,8 +162,8 @@ fn sign(mirror: Mirror, playback: Playback) {
 }
 
 /// Does what a key means.
-fn obey(act: Act, view: View, mirror: Mirror, scene: Scene, playback: Playback) {
-    if !matches!(act, Act::Play | Act::Help | Act::Up | Act::Verbs | Act::Cause | Act::Effect) {
+fn obey(act: Act, view: View, mirror: Mirror, scene: Scene, playback: Playback, visit: Visit) {
+    if matches!(act, Act::Forward | Act::Back | Act::ForwardHere | Act::BackHere | Act::Run) {
         scene.step();
     }
     match act {
@@ -181,7 +181,15 @@ fn obey(act: Act, view: View, mirror: Mirror, scene: Scene, playback: Playback) 
         Act::Run => playback.run_to_next(),
         Act::Faster => playback.shift(1),
         Act::Slower => playback.shift(-1),
-        Act::Verb(key) => scene.act(key),
+        Act::Verb('D') if !scene.act('D') => scene.to_message(playback),
+        Act::Verb(key) => _ = scene.act(key),
+        Act::Add if view.over.get_untracked() == Over::Nothing && scene.act('A') => {}
+        Act::Add => view.lay(Over::Add),
+        Act::Find => view.lay(Over::Find),
+        Act::Situations => view.lay(Over::Situations),
+        Act::Situation(number) => over::begin(visit, scene, number),
+        Act::Fit => view.fit.update(|fit| *fit = !*fit),
+        Act::Pin => scene.pin(),
         Act::Verbs => focus_first(".verb"),
         Act::Up => view.up(),
         Act::Cause => scene.to_cause(),
@@ -190,6 +198,22 @@ fn obey(act: Act, view: View, mirror: Mirror, scene: Scene, playback: Playback) 
         Act::Help => view.lay(Over::Help),
         Act::Blank => view.lay(Over::Blank),
         Act::Full => view.full.update(|full| *full = !*full),
+    }
+}
+
+/// Gives the focus to the element after the focused one (or before it) of those found, around.
+fn focus_next(selector: &str, by: i32) {
+    let (Ok(found), focused) =
+        (document().query_selector_all(selector), document().active_element())
+    else {
+        return;
+    };
+    let count = found.length() as i32;
+    let at = (0..count).find(|n| found.item(*n as u32).as_ref() == focused.as_deref());
+    let next = at.map_or(0, |at| at + by).rem_euclid(count.max(1));
+    let element = found.item(next as u32).and_then(|n| n.dyn_into::<web_sys::HtmlElement>().ok());
+    if let Some(element) = element {
+        let _ = element.focus();
     }
 }
 

@@ -7,11 +7,12 @@
 use leptos::html::Canvas;
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
-use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement};
+use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement, MouseEvent};
 
 use crate::picture::drawing::plate::Plate;
 use crate::picture::drawing::route;
 use crate::picture::flight::{self, Ink, Moving, Way};
+use crate::picture::target::Target;
 use crate::ui::mirror::Mirror;
 use crate::ui::scene::Scene;
 use crate::ui::view::{Motion, View};
@@ -19,14 +20,15 @@ use crate::ui::view::{Motion, View};
 /// More than so many alike on one way are painted as one with a count.
 const BUNDLE: usize = 6;
 
-/// Keeps a canvas painted as long as it is there.
+/// Keeps a canvas painted as long as it is there. The answer finds the message under a pointer.
 pub fn keep_painted(
     canvas: NodeRef<Canvas>,
     (view, scene, mirror): (View, Scene, Mirror),
     plate: Memo<Plate>,
-) {
+) -> impl Fn(&MouseEvent) -> Option<u64> + Copy {
     let painter = Painter { canvas, view, scene, mirror, plate };
     painter.frame(None);
+    move |event| painter.under(event)
 }
 
 #[derive(Clone, Copy)]
@@ -45,6 +47,7 @@ struct Seen {
     position: usize,
     size: (u32, u32),
     theme: &'static str,
+    selected: Option<Target>,
 }
 
 impl Painter {
@@ -62,7 +65,8 @@ impl Painter {
     fn seen(self, canvas: &HtmlCanvasElement) -> Seen {
         let (now, position) = self.mirror.with(|lab| (lab.moment().at.as_micros(), lab.position()));
         let size = (canvas.client_width().unsigned_abs(), canvas.client_height().unsigned_abs());
-        Seen { now, position, size, theme: self.view.theme.get_untracked().tag() }
+        let theme = self.view.theme.get_untracked().tag();
+        Seen { now, position, size, theme, selected: self.view.selected.get_untracked() }
     }
 
     fn paint(self, canvas: &HtmlCanvasElement) {
@@ -70,20 +74,52 @@ impl Painter {
         let now = self.mirror.now().as_micros();
         let flights = self.mirror.cluster(flight::flights);
         let still = self.view.motion.get_untracked() == Motion::Still;
+        let selected = self.view.selected.get_untracked();
+        for (at, way, moving, count) in self.placed(&flights, now, still) {
+            if still {
+                paper.arrow(&way);
+            }
+            paper.disc(at, moving, count);
+            if selected == Some(Target::Event(moving.id)) {
+                paper.ring(at);
+            }
+        }
+    }
+
+    /// The messages with the places where they are painted, and their ways.
+    fn placed(self, flights: &[Moving], now: u64, still: bool) -> Vec<Placed<'_>> {
         self.scene.stage.with_untracked(|stage| {
             let plate = self.plate.get_untracked();
-            for (moving, count) in bundled(&flights) {
-                let way = route::route(stage, &plate, &moving.from, &moving.to);
-                let Some(way) = way else { continue };
+            let placed = bundled(flights).into_iter().filter_map(|(moving, count)| {
+                let way = route::route(stage, &plate, &moving.from, &moving.to)?;
                 let part = if still { 500 } else { flown(moving, now) };
-                if still {
-                    paper.arrow(&way);
-                }
-                paper.disc(route::along(&way, part), moving, count);
-            }
-        });
+                Some((route::along(&way, part), way, moving, count))
+            });
+            placed.collect()
+        })
+    }
+
+    /// The message under the pointer.
+    fn under(self, event: &MouseEvent) -> Option<u64> {
+        let canvas = self.canvas.get_untracked()?;
+        let rect = canvas.get_bounding_client_rect();
+        let (scale, left, top) = fit(&canvas, &self.plate.get_untracked())?;
+        let x = (f64::from(event.client_x()) - rect.left() - left) / scale;
+        let y = (f64::from(event.client_y()) - rect.top() - top) / scale;
+        let flights = self.mirror.cluster(flight::flights);
+        let still = self.view.motion.get_untracked() == Motion::Still;
+        let placed = self.placed(&flights, self.mirror.now().as_micros(), still);
+        let away = |at: (i32, i32)| (f64::from(at.0) - x).hypot(f64::from(at.1) - y);
+        let near = placed.into_iter().find(|(at, ..)| away(*at) < REACH);
+        near.map(|(_, _, moving, _)| moving.id)
     }
 }
+
+/// How near a pointer must come to a message to mean it.
+const REACH: f64 = 12.0;
+
+/// A message with its place, its way, and how many it stands for.
+type Placed<'a> = ((i32, i32), Vec<(i32, i32)>, &'a Moving, usize);
 
 /// How much of its way a message has behind it, in thousandths; a held one waits half way.
 fn flown(moving: &Moving, now: u64) -> i32 {
@@ -117,29 +153,34 @@ struct Paper {
     data: String,
     plate: String,
     gone: String,
+    rubric: String,
+}
+
+/// How the plate lies on a canvas: its scale, and where its left upper corner is.
+fn fit(canvas: &HtmlCanvasElement, plate: &Plate) -> Option<(f64, f64, f64)> {
+    let (width, height) = (f64::from(canvas.client_width()), f64::from(canvas.client_height()));
+    let (w, h) = (f64::from(plate.size.0), f64::from(plate.size.1));
+    let scale = (width / w).min(height / h);
+    (scale > 0.0).then(|| (scale, (width - w * scale) / 2.0, (height - h * scale) / 2.0))
 }
 
 impl Paper {
     fn lay(canvas: &HtmlCanvasElement, plate: &Plate) -> Option<Paper> {
         let (width, height) = (f64::from(canvas.client_width()), f64::from(canvas.client_height()));
-        if width < 1.0 || height < 1.0 {
-            return None;
-        }
+        let (scale, left, top) = fit(canvas, plate)?;
         let dots = window().device_pixel_ratio();
         canvas.set_width((width * dots) as u32);
         canvas.set_height((height * dots) as u32);
         let context = canvas.get_context("2d").ok().flatten()?;
         let context: CanvasRenderingContext2d = context.dyn_into().ok()?;
-        let (w, h) = (f64::from(plate.size.0), f64::from(plate.size.1));
-        let scale = (width / w).min(height / h);
-        let (left, top) = ((width - w * scale) / 2.0, (height - h * scale) / 2.0);
         let put =
             context.set_transform(scale * dots, 0.0, 0.0, scale * dots, left * dots, top * dots);
         put.ok()?;
         let style = window().get_computed_style(canvas).ok().flatten()?;
         let ink = |name: &str| style.get_property_value(name).unwrap_or_default();
-        let (ink, data, plate, gone) = (ink("--ink"), ink("--data"), ink("--plate"), ink("--gone"));
-        Some(Paper { context, ink, data, plate, gone })
+        let (data, plate, gone, rubric) =
+            (ink("--data"), ink("--plate"), ink("--gone"), ink("--rubric"));
+        Some(Paper { context, ink: ink("--ink"), data, plate, gone, rubric })
     }
 
     /// A message: a disc with its letter, filled if it asks, hollow if it answers.
@@ -173,6 +214,16 @@ impl Paper {
         };
         // Text that cannot be painted is left out.
         let _ = context.fill_text(&said, x, y + 3.9);
+    }
+
+    /// The circle around the selected message.
+    fn ring(&self, at: (i32, i32)) {
+        self.context.begin_path();
+        // A circle's arguments are always in range.
+        let _ =
+            self.context.arc(f64::from(at.0), f64::from(at.1), 13.0, 0.0, std::f64::consts::TAU);
+        self.context.set_stroke_style_str(&self.rubric);
+        self.context.stroke();
     }
 
     /// The way of a message that does not travel: a still arrow.

@@ -72,6 +72,12 @@ impl Playback {
         self.playing.set(false);
     }
 
+    /// Plays a run that has just been begun.
+    pub fn begin(self) {
+        self.lookout.set_value(Lookout::new(WORTH_A_STOP));
+        self.playing.set(true);
+    }
+
     /// Lets time stand for so long, so that something can be read; only at the event pace.
     pub fn rest(self, real: Span) {
         if self.pace.get_untracked() == 0 {

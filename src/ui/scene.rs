@@ -5,9 +5,11 @@
 use leptos::prelude::*;
 
 use super::mirror::Mirror;
+use super::playback::Playback;
 use super::view::View;
 use super::visit::Visit;
 use crate::picture::ensemble::{self, Run};
+use crate::picture::flight::{self, Moving};
 use crate::picture::inspector::{self, InspectorPicture};
 use crate::picture::sentence::SentencePicture;
 use crate::picture::stage::{self, StagePicture};
@@ -38,8 +40,8 @@ impl Scene {
         let before = RwSignal::new(Tree::new());
         let stage = Memo::new(move |_| shown(mirror, stage::stage));
         let tree = Memo::new(move |_| {
-            let open = view.open.get();
-            before.with(|before| shown(mirror, |run| tree::tree(run, before, &open)))
+            let (open, filter) = (view.open.get(), view.filter.get());
+            before.with(|before| shown(mirror, |run| tree::tree(run, before, &open, &filter)))
         });
         let inspector = Memo::new(move |_| {
             let target: Target = view.selected.get()?;
@@ -71,15 +73,41 @@ impl Scene {
         self.mirror.send(line);
     }
 
-    /// Does what the selected thing's verb of this key says, if it has one.
-    pub fn act(self, key: char) {
+    /// Does what the selected thing's verb of this key says; false if it has none.
+    pub fn act(self, key: char) -> bool {
         let of = |picture: &InspectorPicture| {
             picture.verbs.iter().find(|verb| verb.key == key).map(|verb| verb.command.clone())
         };
-        let selected = self.inspector.with_untracked(|picture| picture.as_ref().and_then(of));
-        if let Some(command) = selected.or_else(|| self.first_group().as_ref().and_then(of)) {
-            self.send(&command);
+        let command = self.inspector.with_untracked(|picture| picture.as_ref().and_then(of));
+        if let Some(command) = &command {
+            self.send(command);
         }
+        command.is_some()
+    }
+
+    /// Selects the message that lands next at the selected process, or anywhere, and holds time.
+    pub fn to_message(self, playback: Playback) {
+        let selected = self.view.selected.get_untracked();
+        let concerns = |flight: &Moving| match &selected {
+            Some(Target::Process(name) | Target::Session(name)) => {
+                flight.from == *name || flight.to == *name
+            }
+            _ => true,
+        };
+        let flights = self.mirror.cluster(flight::flights).into_iter().filter(concerns);
+        if let Some(next) = flights.min_by_key(|flight| flight.lands_at) {
+            playback.pause();
+            self.view.select(Target::Event(next.id));
+        }
+    }
+
+    /// Keeps the arrows of the selected event, or of the one that is told; lets go of kept ones.
+    pub fn pin(self) {
+        let selected = match self.view.selected.get_untracked() {
+            Some(Target::Event(id)) => Some(id),
+            _ => self.sentence.with_untracked(|said| said.as_ref()?.event),
+        };
+        self.view.pinned.update(|kept| *kept = if kept.is_some() { None } else { selected });
     }
 
     /// Selects the event that the sentence tells: the inspector says why it came.
@@ -109,14 +137,6 @@ impl Scene {
         if let Some(event) = found {
             self.view.select(Target::Event(event));
         }
-    }
-
-    /// The first group: whoever adds without saying where adds there.
-    fn first_group(self) -> Option<InspectorPicture> {
-        let name = self.stage.with_untracked(|stage| Some(stage.groups.first()?.name.clone()))?;
-        let group = Target::Group(name);
-        let end = self.mirror.with(|lab| lab.position());
-        self.mirror.with(|lab| inspector::inspector(Run::of(lab), end, &group))
     }
 
     /// Opens a closed path of the tree, or closes it.

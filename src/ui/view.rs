@@ -93,6 +93,12 @@ pub enum Over {
     Nothing,
     /// Help, with the table of keys.
     Help,
+    /// What can be found.
+    Find,
+    /// What can be added.
+    Add,
+    /// The situations.
+    Situations,
     /// The verbs of the selected thing, on a phone.
     Sheet,
     /// A blank page, for a teacher who wants to be looked at.
@@ -100,11 +106,19 @@ pub enum Over {
 }
 
 impl Over {
+    /// Whether it is a list that takes the keys for itself.
+    pub fn is_list(self) -> bool {
+        matches!(self, Over::Help | Over::Find | Over::Add | Over::Situations)
+    }
+
     /// The name that the style sheet knows.
     pub fn tag(self) -> &'static str {
         match self {
             Over::Nothing => "nothing",
             Over::Help => "help",
+            Over::Find => "find",
+            Over::Add => "add",
+            Over::Situations => "situations",
             Over::Sheet => "sheet",
             Over::Blank => "blank",
         }
@@ -128,6 +142,12 @@ pub struct View {
     pub full: RwSignal<bool>,
     /// Which znodes are open in the tree.
     pub open: RwSignal<Open>,
+    /// Which znodes the tree shows: those whose path has this in it.
+    pub filter: RwSignal<String>,
+    /// Whether the lanes' scale follows what is to be seen.
+    pub fit: RwSignal<bool>,
+    /// The event whose arrows stay on the lanes.
+    pub pinned: RwSignal<Option<u64>>,
     /// Whether things travel.
     pub motion: RwSignal<Motion>,
     /// Whether single keys act.
@@ -151,6 +171,9 @@ impl View {
             over: RwSignal::new(Over::Nothing),
             full: RwSignal::new(false),
             open: RwSignal::new(tree::opened_first()),
+            filter: RwSignal::new(String::new()),
+            fit: RwSignal::new(false),
+            pinned: RwSignal::new(None),
             motion: RwSignal::new(motion(asked("motion").as_deref())),
             single_keys: RwSignal::new(true),
             catalog: RwSignal::new(Arc::new(Catalog::of(language))),

@@ -6,6 +6,7 @@ use leptos::prelude::*;
 
 use super::mirror::Mirror;
 use super::playback::Playback;
+use crate::lab::Recording;
 use crate::lab::lesson::{Guess, Lesson, Progress};
 use crate::picture::sentence::SentencePicture;
 use crate::sim::Span;
@@ -77,6 +78,13 @@ impl Visit {
         if self.guess().is_some() {
             self.playback.pause();
         }
+    }
+
+    /// Leaves the visit for another recording, which plays from where it says.
+    pub fn begin(self, recording: Recording) {
+        self.leave();
+        self.mirror.begin(recording);
+        self.playback.begin();
     }
 
     /// Leaves the visit.

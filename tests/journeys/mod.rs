@@ -96,8 +96,12 @@ fn an_added_consumer_takes_over(visitor: &Visitor) -> Outcome {
     visitor.until("two consumers that share", &told("Stable, generation 1"))?;
     visitor.until("who reads what", &told("c1: 0, 1; c2: 2"))?;
     visitor.press('a')?;
+    visitor.until("a list of what can be added", "'first' in document.activeElement.dataset")?;
+    visitor.press(ENTER)?;
     visitor.until("three consumers that share", &told("c1: 0; c2: 1; c3: 2"))
 }
+
+const ENTER: char = '\u{e007}';
 
 /// Stops time; gives back the hash of the whole state.
 fn hold(visitor: &Visitor) -> Outcome<String> {

@@ -12,7 +12,7 @@ use super::plate::Plate;
 use super::strip::{PITCH, Seat};
 
 /// The height of a card's head.
-const HEAD: i32 = 37;
+pub const HEAD: i32 = 37;
 
 /// A card's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub fn card(card: &Card, broker: &Broker, light: Light, plate: &Plate) -> Drawin
         inner.over(wide_title(card, broker, plate));
     }
     let hidden = broker.replicas.len().saturating_sub(plate.strips);
-    if hidden > 0 {
+    if hidden > 0 && card.size.1 > HEAD {
         let words = Phrase::key("page.broker.more").with("n", hidden);
         inner.text((x + 14, y + card.size.1 - 8), words, "t11 i2");
     }
@@ -199,8 +199,8 @@ fn coordinator((right, y): (i32, i32), group: &str, plate: &Plate) -> Drawing {
 /// The diamond of what a person did.
 pub fn mark((x, y): (i32, i32)) -> Drawing {
     let mut drawing = Drawing::new();
-    drawing.path((x, y), "M0 -8l8 8l-8 8l-8 -8z", "userd");
-    drawing.centred((x, y + 3), Phrase::key("page.you.initial"), "userdt");
+    drawing.path((x, y), "M0 -9l9 9l-9 9l-9 -9z", "userd");
+    drawing.centred((x, y + 4), Phrase::key("page.you.initial"), "userdt");
     drawing
 }
 
@@ -209,6 +209,9 @@ pub fn seats(card: &Card, broker: &Broker, plate: &Plate) -> Vec<Seat> {
     let count = broker.replicas.len().min(plate.strips);
     let number = i32::try_from(count).expect("few strips fit");
     let gone = broker.life.is_gone();
+    if card.size.1 <= HEAD {
+        return Vec::new();
+    }
     if plate.phone {
         let (x, y) = (card.at.0 + 126, card.at.1 + 22);
         let cells = ((card.size.0 - 126 - 76 - 36) / PITCH).clamp(0, 13);

@@ -109,7 +109,10 @@ pub fn group(frame: &Frame, group: &Group, light: Light, plate: &Plate) -> Drawi
     let middle = y + h / 2;
     drawing.text((x + 16, middle + 8), Phrase::raw(&group.name), "client");
     if h < 50 {
-        drawing.text((x + 52, middle + 4), Phrase::raw(&group.state), "t11 b");
+        let (first, rest) = halves(&group.state);
+        let up = if rest.is_empty() { 0 } else { 7 };
+        drawing.text((x + 52, middle + 4 - up), Phrase::raw(first), "t11 b");
+        drawing.text((x + 52, middle + 17 - up), Phrase::raw(rest), "t11 b");
     } else {
         drawing.text((x + 50, y + 18), Phrase::key("page.kind.group"), "sc");
         drawing.text((x + 50, y + 32), Phrase::raw(&group.state), "t11 b");
@@ -130,6 +133,11 @@ pub fn shares(group: &Group) -> String {
         format!("{}: {}", member.name, if owned.is_empty() { "-".into() } else { owned.join(", ") })
     };
     group.members.iter().map(share).collect::<Vec<_>>().join("; ")
+}
+
+/// A state of two words in two: `Preparing` and `Rebalance`.
+fn halves(state: &str) -> (&str, &str) {
+    state.split_at(state.rfind(char::is_uppercase).filter(|at| *at > 0).unwrap_or(state.len()))
 }
 
 /// How the members of a group stand in its frame.

@@ -52,7 +52,7 @@ impl Plate {
             phone: false,
             ring: 16,
             strips: 6,
-            group_head: 148,
+            group_head: 176,
             margin: 36,
             ensemble: 48,
             belt: (150, 690 + more),
@@ -75,7 +75,7 @@ impl Plate {
             phone: false,
             ring: 18,
             strips: 3,
-            group_head: 110,
+            group_head: 126,
             margin: 14,
             ensemble: 46,
             belt: (146, 704),
@@ -99,7 +99,7 @@ impl Plate {
             phone: true,
             ring: 16,
             strips: 3,
-            group_head: 100,
+            group_head: 122,
             margin: 16,
             ensemble: 46,
             belt: (38, width - 38),
@@ -111,6 +111,22 @@ impl Plate {
             clients: rows,
             client_height: 40,
         }
+    }
+
+    /// The same plate while votes are compared: brokers fold to their heads and give room.
+    pub fn election(self) -> Plate {
+        if self.phone {
+            return self;
+        }
+        let (sessions, brokers) = (self.ensemble + 148, self.ensemble + 174);
+        Plate { sessions, brokers, card: (self.card.0, broker::HEAD), ..self }
+    }
+
+    /// The room of a vote under a server.
+    fn ballot(&self, of: usize) -> i32 {
+        let (first, last) = self.servers;
+        let apart = i32::try_from(of).expect("few servers stand side by side").max(2) - 1;
+        ((last - first) / apart - 14).min(176)
     }
 
     /// The centre of a server.
@@ -208,8 +224,12 @@ fn ensemble_words(picture: &StagePicture, plate: &Plate) -> Drawing {
     let mut drawing = Drawing::new();
     let ensemble = &picture.ensemble;
     let epoch = Phrase::key("page.epoch").with("n", ensemble.epoch);
-    let quorum =
-        Phrase::key("page.quorum").with("n", ensemble.together).with("of", ensemble.voters);
+    let needed = ensemble.voters / 2 + 1;
+    let (key, of) = match ensemble.together < needed {
+        false => ("page.quorum", ensemble.voters),
+        true => ("page.quorum.needed", needed),
+    };
+    let quorum = Phrase::key(key).with("n", ensemble.together).with("of", of);
     let (left, right, y) = (plate.margin, plate.size.0 - plate.margin, plate.ensemble);
     if plate.phone {
         drawing.text((left, 15), Phrase::key("page.kind.ensemble"), "sc");
@@ -319,6 +339,8 @@ pub fn parts(picture: &StagePicture, selected: Option<&Target>, plate: &Plate) -
             selected,
             plate,
         ));
+        let drawing = &mut parts.last_mut().expect("just pushed").drawing;
+        drawing.over(vote(picture, server, number, plate));
     }
     for (broker, number) in picture.brokers.iter().zip(0..) {
         let card = plate.card_at(number, picture.brokers.len());
@@ -333,6 +355,20 @@ pub fn parts(picture: &StagePicture, selected: Option<&Target>, plate: &Plate) -
     }
     parts.extend(client_parts(picture, selected, plate));
     parts
+}
+
+/// The vote that a server holds, as long as votes are compared.
+fn vote(picture: &StagePicture, server: &Server, number: usize, plate: &Plate) -> Drawing {
+    let mut drawing = Drawing::new();
+    let of = picture.servers.len();
+    let (x, y) = plate.server_at(number, of);
+    let (Some(own), Some(best)) = (server.ballot, picture.best()) else { return drawing };
+    if plate.phone {
+        drawing.centred((x + 16, y + 35), Phrase::raw(own.figures().join(" · ")), "t11");
+    } else {
+        drawing.over(server::ballot((x, y + 60), plate.ballot(of), &own, &best));
+    }
+    drawing
 }
 
 fn server_part(server: &Server, at: (i32, i32), selected: Option<&Target>, plate: &Plate) -> Part {
@@ -364,7 +400,9 @@ fn small_server((x, y): (i32, i32), server: &Server, light: Light) -> Drawing {
     if letter == "L" && !gone {
         drawing.rect((x - 12, y - 12), (24, 24), 4, "ln1 nofill");
     }
-    drawing.centred((x, y + 6), Phrase::raw(letter), "letter");
+    if !gone {
+        drawing.centred((x, y + 6), Phrase::raw(letter), "letter");
+    }
     drawing.text((x + 22, y + 4), Phrase::raw(&server.name), "t12");
     if light == Light::Lit {
         drawing.rect((x - 20, y - 20), (40, 40), 10, "now");

@@ -103,6 +103,7 @@ mod tests {
             role: Role::Following,
             life: Life::Running,
             last: Phrase::nothing(),
+            ballot: None,
         };
         let servers = vec![server("zk1"), server("zk2"), server("zk3")];
         let picture = StagePicture { servers, ..StagePicture::default() };

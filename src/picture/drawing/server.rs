@@ -3,7 +3,7 @@
 //! *Invariant:* labels of all servers stand on one base line, also that of the raised leader.
 
 use crate::picture::shape::{Drawing, tenths};
-use crate::picture::stage::{Ensemble, Life, Role, Server};
+use crate::picture::stage::{Ballot, Ensemble, Life, Role, Server};
 use crate::text::Phrase;
 
 use super::Light;
@@ -16,7 +16,7 @@ const HALF: i32 = 26;
 pub fn server(at: (i32, i32), server: &Server, light: Light, plate: &Plate) -> Drawing {
     let mut drawing = Drawing::new();
     if server.life.is_gone() {
-        drawing.over(dead(at, server));
+        drawing.over(dead(at));
     } else {
         drawing.over(living(at, server));
     }
@@ -25,6 +25,45 @@ pub fn server(at: (i32, i32), server: &Server, light: Light, plate: &Plate) -> D
     }
     if plate.server_words {
         drawing.over(words(at, server, plate));
+    }
+    drawing
+}
+
+/// The vote of a server that looks, under it: three figures, and how they stand against the best.
+/// The comparison goes from left to right and stops at the first difference.
+pub fn ballot((x, top): (i32, i32), width: i32, own: &Ballot, best: &Ballot) -> Drawing {
+    let mut drawing = Drawing::new();
+    let left = x - width / 2;
+    let (own_figures, best_figures) = (own.figures(), best.figures());
+    let decides = own_figures.iter().zip(&best_figures).position(|(a, b)| a != b);
+    drawing.line((x, top - 34), (x, top - 17), "ln1");
+    let cells = [0, 24, 70, 100].map(|percent| left + width * percent / 100);
+    let heads = ["page.vote.epoch", "page.vote.zxid", "page.vote.server"];
+    for (n, (figure, head)) in own_figures.iter().zip(heads).enumerate() {
+        let (from, to) = (cells[n], cells[n + 1]);
+        let middle = (from + to) / 2;
+        if decides == Some(n) {
+            drawing.rect((from, top), (to - from, 30), 0, "lost");
+        }
+        if width > 150 {
+            drawing.centred((middle, top - 6), Phrase::key(head), "sc");
+        }
+        let class = if decides.is_some_and(|d| n >= d) { "t13 gonet" } else { "t13 b" };
+        drawing.centred((middle, top + 20), Phrase::raw(figure), class);
+        let sign = match decides {
+            None => "",
+            Some(d) if n < d => "=",
+            Some(d) if n == d => "<",
+            Some(_) => "·",
+        };
+        drawing.centred((middle, top + 44), Phrase::raw(sign), "t13 b");
+    }
+    let class = if decides.is_none() { "ln15 best" } else { "ln15" };
+    drawing.rect((left, top), (width, 30), 4, format!("{class} nofill"));
+    drawing.line((cells[1], top), (cells[1], top + 30), "hair");
+    drawing.line((cells[2], top), (cells[2], top + 30), "hair");
+    if decides.is_none() {
+        drawing.centred((x, top + 44), Phrase::key("page.vote.best"), "t11 b goodt");
     }
     drawing
 }
@@ -54,13 +93,12 @@ fn living((x, y): (i32, i32), server: &Server) -> Drawing {
 }
 
 /// The square with a bitten corner, tilted.
-fn dead((x, y): (i32, i32), server: &Server) -> Drawing {
+fn dead((x, y): (i32, i32)) -> Drawing {
     const BITTEN: &str = "M9 0H22l3 8l8 -1l2 9l8 1l2 7l7 2V43a9 9 0 0 1 -9 9H9a9 9 0 0 1 -9 -9V9\
                           a9 9 0 0 1 9 -9Z";
     let mut inner = Drawing::new();
     inner.path((x - HALF, y - HALF), BITTEN, "obj dead");
     inner.path((x - HALF, y - HALF), BITTEN, "hatchfill");
-    inner.centred((x - 2, y + 10), Phrase::raw(letter(server.role)), "role gonet");
     let mut drawing = Drawing::new();
     drawing.turned((x, y + HALF), 60, inner);
     drawing

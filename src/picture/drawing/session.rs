@@ -74,17 +74,19 @@ fn words((x, y): (i32, i32), session: &Session, light: Light, plate: &Plate) -> 
             .with_phrase("left", seconds(session.left))
             .with_phrase("timeout", seconds(session.timeout));
         drawing.text((left + 7, y - 3), words, "t13 b rub");
-        drawing.text((left + 7, y + 12), heard(session), "t11 i2");
+        drawing.text((left + 7, y + 12), ends(session), "t11 i2");
     } else {
         drawing.text((left, y + 4), session.called.clone(), "t11 i2");
     }
     drawing
 }
 
-/// When the session was last heard of.
-pub fn heard(session: &Session) -> Phrase {
-    let since = session.timeout - session.left;
-    Phrase::key("page.session.heard").with_phrase("since", seconds(since.max(0)))
+/// When the leader ends the session: it counts in ticks, so that is all that can be promised.
+pub fn ends(session: &Session) -> Phrase {
+    match session.ends {
+        Some(ends) => Phrase::key("page.session.ends").with_phrase("at", seconds(ends)),
+        None => Phrase::nothing(),
+    }
 }
 
 /// What remains of a session that is over: the end of its thread.

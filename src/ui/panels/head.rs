@@ -6,13 +6,26 @@ use crate::lab::Lab;
 use crate::picture::drawing::icon::Icon;
 use crate::text::Phrase;
 use crate::ui::icon::{IconOf, Mark};
+use crate::ui::keys::Act;
 use crate::ui::mirror::use_mirror;
 use crate::ui::panels::guide::Task;
-use crate::ui::view::{Over, use_view};
+use crate::ui::view::use_view;
+
+/// The head's tools: what each shows, its name, its key, and what it does.
+const BUTTONS: [(Icon, &str, &str, Act); 5] = [
+    (Icon::Menu, "page.key.situations", "1", Act::Situations),
+    (Icon::Add, "page.key.add", "A", Act::Add),
+    (Icon::Search, "page.key.find", "/", Act::Find),
+    (Icon::Share, "page.key.link", "L", Act::Link),
+    (Icon::Help, "page.key.help", "?", Act::Help),
+];
 
 /// The head of the page.
 #[component]
-pub fn Head() -> impl IntoView {
+pub fn Head(
+    /// Does what a key means.
+    act: impl Fn(Act) + Copy + 'static,
+) -> impl IntoView {
     let view = use_view();
     let mirror = use_mirror();
     let meta = move || {
@@ -24,17 +37,21 @@ pub fn Head() -> impl IntoView {
         let name = Phrase::key(view.theme.get().key());
         view.say(&Phrase::key("page.head.theme").with_phrase("theme", name))
     };
+    let button = |(icon, name, key, meant): (Icon, &'static str, &'static str, Act)| {
+        view! {
+            <button class="btn bare tool" aria-keyshortcuts=key title=move || view.key(name)
+                aria-label=move || format!("{} {key}", view.key(name)) on:click=move |_| act(meant)>
+                <IconOf icon=icon/><kbd class="kbd">{key}</kbd>
+            </button>
+        }
+    };
     view! {
         <header class="head">
             <h1 class="brand"><Mark/><span class="word">{move || view.key("page.name")}</span></h1>
             <Task/>
             <span class="right">
                 <span class="meta">{meta}</span>
-                <button class="btn bare help-button" aria-haspopup="dialog" aria-keyshortcuts="?"
-                    aria-label=move || view.key("page.head.help")
-                    on:click=move |_| view.lay(Over::Help)>
-                    <IconOf icon=Icon::Help/><span>{move || view.key("page.head.help")}</span>
-                </button>
+                {BUTTONS.map(button)}
                 <button class="btn bare" on:click=move |_| view.speak(view.language.get().other())
                     lang=move || view.language.get().other().tag()
                     aria-label=move || view.key("page.head.language.label")>

@@ -138,13 +138,13 @@ fn fact_line(view: View, fact: Fact) -> impl IntoView {
 fn VerbOf(verb: Verb) -> impl IntoView {
     let (view, scene) = (use_view(), use_scene());
     let command = verb.command.clone();
-    let key = verb.key.to_string();
+    let key = (verb.key != ' ').then(|| verb.key.to_string());
     let shortcut = key.clone();
     let name = verb.name;
     view! {
         <button class="verb" data-command=verb.command aria-keyshortcuts=shortcut
             on:click=move |_| scene.send(&command)>
-            <IconOf icon=verb.icon/>{move || view.say(&name)}<kbd class="kbd">{key}</kbd>
+            <IconOf icon=verb.icon/>{move || view.say(&name)}{key.map(|key| view! { <kbd class="kbd">{key}</kbd> })}
         </button>
     }
 }

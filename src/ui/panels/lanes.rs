@@ -12,10 +12,13 @@ use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement, PointerEvent, WheelEv
 use super::PanelHead;
 use crate::kafka::znodes;
 use crate::picture::chronicle::{Chronicle, Lane};
+use crate::picture::ensemble::Run;
 use crate::picture::lanes::{LanesPicture, PAST, Row, Window, lanes};
+use crate::picture::story;
 use crate::picture::target::Target;
 use crate::sim::{EventId, Moment, SimTime};
 use crate::text::Phrase;
+use crate::ui::keys::Act;
 use crate::ui::lanes_paint::{Ink, paint};
 use crate::ui::mirror::{Mirror, use_mirror};
 use crate::ui::view::{View, use_view};
@@ -27,41 +30,54 @@ const SCALES: (u64, u64) = (20, 2_000_000);
 
 /// The lanes panel.
 #[component]
-pub fn Lanes() -> impl IntoView {
+pub fn Lanes(
+    /// Does what a key means.
+    act: impl Fn(Act) + Copy + Send + Sync + 'static,
+) -> impl IntoView {
     let (view, mirror) = (use_view(), use_mirror());
-    let chronicle = StoredValue::new((0u16, Chronicle::default()));
+    let chronicle = StoredValue::new(((0, 0), Chronicle::default()));
     let scale = RwSignal::new(SCALE);
     let size = RwSignal::new((1152, 276));
     let canvas = NodeRef::<html::Canvas>::new();
     let picture = Memo::new(move |_| {
         mirror.track_trace();
         let _ = mirror.tenths();
-        picture(mirror, view, chronicle, scale.get(), size.get())
+        picture(mirror, view, chronicle, window(view, mirror, scale.get(), size.get()))
     });
+    let seen = move || window(view, mirror, scale.get_untracked(), size.get_untracked());
     paint_when_changed(canvas, picture, (view, mirror), size);
-    measure(canvas, size);
+    let height = move || format!("{}px", picture.with(|picture| picture.height / 10));
+    let tall = Memo::new(move |_| picture.with(|picture| picture.height));
+    measure(canvas, size, tall);
     let names = Memo::new(move |_| {
         picture.with(|picture| picture.rows.iter().map(row).collect::<Vec<_>>())
     });
     view! {
         <section class="lanes" id="lanes" aria-label=move || view.key("page.panel.lanes")>
-            <PanelHead figure="page.figure.lanes" name="page.panel.lanes"/>
-            <ul class="lane-names" style:height=move || format!("{}px", picture.with(|p| p.height / 10))>
+            <PanelHead figure="page.figure.lanes" name="page.panel.lanes">
+                <button class="btn bare" aria-keyshortcuts="P" aria-pressed=move || view.pinned.get().is_some().to_string()
+                    title=move || view.key("page.key.pin") on:click=move |_| act(Act::Pin)>
+                    {move || view.key("page.lanes.pin")}<kbd class="kbd">"P"</kbd>
+                </button>
+                <button class="btn bare" aria-keyshortcuts="F" aria-pressed=move || view.fit.get().to_string()
+                    title=move || view.key("page.key.fit") on:click=move |_| act(Act::Fit)>
+                    {move || view.key("page.lanes.fit")}<kbd class="kbd">"F"</kbd>
+                </button>
+            </PanelHead>
+            <ul class="lane-names" style:height=height>
                 <For each=move || names.get() key=|name| name.lane let:name>
                     <Name lane=name.lane names=names/>
                 </For>
             </ul>
-            <div class="lane-view">
+            <div class="lane-view" style:min-height=height>
                 <canvas node_ref=canvas aria-hidden="true"
-                    on:pointerdown=move |event| {
-                        scrub(mirror, picture_window(mirror, scale, size), &event);
-                    }
+                    on:pointerdown=move |event| scrub(mirror, seen(), &event)
                     on:pointermove=move |event| {
                         if event.buttons() == 1 {
-                            scrub(mirror, picture_window(mirror, scale, size), &event);
+                            scrub(mirror, seen(), &event);
                         }
                     }
-                    on:wheel=move |event| zoom(scale, &event)>
+                    on:wheel=move |event| zoom(view, scale, &event)>
                 </canvas>
             </div>
         </section>
@@ -135,37 +151,55 @@ fn target(mirror: Mirror, lane: Lane) -> Option<Target> {
 fn picture(
     mirror: Mirror,
     view: View,
-    chronicle: StoredValue<(u16, Chronicle)>,
-    scale: u64,
-    size: (i32, i32),
+    chronicle: StoredValue<((u16, u16), Chronicle)>,
+    window: Window,
 ) -> LanesPicture {
-    let selected = match view.selected.get() {
-        Some(Target::Event(id)) => Some(EventId(id)),
-        _ => None,
-    };
+    let events: Vec<EventId> =
+        selected(view).into_iter().chain(view.pinned.get()).map(EventId).collect();
+    let take = mirror.take();
     mirror.with(|lab| {
-        chronicle.update_value(|(take, chronicle)| {
-            if *take != lab.current().0 {
-                (*take, *chronicle) = (lab.current().0, Chronicle::default());
+        chronicle.update_value(|(read, chronicle)| {
+            if *read != take {
+                (*read, *chronicle) = (take, Chronicle::default());
             }
             chronicle.read(lab.cluster(), lab.trace());
         });
-        let window = window(lab.moment().at, scale, size);
-        chronicle.with_value(|(_, chronicle)| {
-            lanes(lab.cluster(), chronicle, lab.trace(), window, selected)
-        })
+        chronicle.with_value(|(_, chronicle)| lanes(Run::of(lab), chronicle, window, &events))
     })
 }
 
+fn selected(view: View) -> Option<u64> {
+    match view.selected.get() {
+        Some(Target::Event(id)) => Some(id),
+        _ => None,
+    }
+}
+
 /// The past takes what the future leaves: on the plate 832 of 1152 pixels.
-fn window(cursor: SimTime, micros_per_px: u64, size: (i32, i32)) -> Window {
+fn window(view: View, mirror: Mirror, scale: u64, size: (i32, i32)) -> Window {
     let width = size.0 * 10;
     let past = if width >= 11_000 { width - 3200 } else { width * 4 / 5 }.min(width).max(PAST / 8);
+    let cursor = mirror.now();
+    let micros_per_px = match view.fit.get() {
+        false => scale,
+        true => {
+            let begin = begin(mirror, selected(view));
+            let tenth = cursor.since(begin.min(cursor)).as_micros() * 11;
+            (tenth / past.unsigned_abs() as u64).clamp(SCALES.0, SCALES.1)
+        }
+    };
     Window { cursor, micros_per_px, past, future: width - past }
 }
 
-fn picture_window(mirror: Mirror, scale: RwSignal<u64>, size: RwSignal<(i32, i32)>) -> Window {
-    window(mirror.now(), scale.get_untracked(), size.get_untracked())
+/// Where the story of an event begins; without one, that of the run.
+fn begin(mirror: Mirror, event: Option<u64>) -> SimTime {
+    mirror
+        .with(|lab| {
+            let index = lab.trace().find(EventId(event?))?;
+            let first = *story::causes(lab.cluster(), lab.trace(), index, 5).last()?;
+            lab.trace().get(first).map(|record| record.at)
+        })
+        .unwrap_or(SimTime::ZERO)
 }
 
 /// Moves the cursor to where the pointer is, within what has happened.
@@ -178,11 +212,12 @@ fn scrub(mirror: Mirror, window: Window, event: &PointerEvent) {
 }
 
 /// `Ctrl` and the wheel zoom, as everywhere.
-fn zoom(scale: RwSignal<u64>, event: &WheelEvent) {
+fn zoom(view: View, scale: RwSignal<u64>, event: &WheelEvent) {
     if !event.ctrl_key() {
         return;
     }
     event.prevent_default();
+    view.fit.set(false);
     let closer = event.delta_y() < 0.0;
     scale.update(|scale| {
         *scale = if closer { *scale * 4 / 5 } else { *scale * 5 / 4 + 1 }.clamp(SCALES.0, SCALES.1);
@@ -190,7 +225,7 @@ fn zoom(scale: RwSignal<u64>, event: &WheelEvent) {
 }
 
 /// Follows the canvas's size on the page.
-fn measure(canvas: NodeRef<html::Canvas>, size: RwSignal<(i32, i32)>) {
+fn measure(canvas: NodeRef<html::Canvas>, size: RwSignal<(i32, i32)>, tall: Memo<i32>) {
     let look = move || {
         let Some(canvas) = canvas.get_untracked() else { return };
         let Some(seat) = canvas.parent_element() else { return };
@@ -201,7 +236,8 @@ fn measure(canvas: NodeRef<html::Canvas>, size: RwSignal<(i32, i32)>) {
     };
     Effect::new(move |_| {
         canvas.track();
-        look();
+        tall.track();
+        request_animation_frame(look);
     });
     let handle = window_event_listener(ev::resize, move |_| look());
     on_cleanup(move || handle.remove());

@@ -2,9 +2,9 @@
 
 pub mod guide;
 pub mod head;
-pub mod help;
 pub mod inspector;
 pub mod lanes;
+pub mod over;
 pub mod sentence;
 pub mod stage;
 pub mod switch;

@@ -63,8 +63,10 @@ pub fn Spoken() -> impl IntoView {
     let (view, scene) = (use_view(), use_scene());
     let said = RwSignal::new(String::new());
     let waits = StoredValue::new(false);
+    let event =
+        Memo::new(move |_| scene.sentence.with(|said| said.as_ref().map(|s| (s.key, s.event))));
     Effect::new(move || {
-        scene.sentence.track();
+        event.track();
         if waits.get_value() {
             return;
         }

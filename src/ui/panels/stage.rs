@@ -6,18 +6,20 @@ use std::sync::Arc;
 
 use leptos::prelude::*;
 use leptos::{html, svg};
-use web_sys::Element;
+use web_sys::{Element, MouseEvent};
 
 use super::PanelHead;
 use crate::picture::drawing::plate::{self, Plate};
 use crate::picture::drawing::{Hit, Part};
 use crate::picture::shape::{Drawing, Shape};
+use crate::picture::stage::StagePicture;
 use crate::picture::target::Target;
 use crate::sim::OrdMap;
 use crate::text::Language;
 use crate::ui::draw;
 use crate::ui::mirror::use_mirror;
 use crate::ui::moving;
+use crate::ui::playback::use_playback;
 use crate::ui::scene::use_scene;
 use crate::ui::view::{Over, Theme, View, use_view};
 
@@ -28,7 +30,10 @@ type Parts = OrdMap<String, Arc<Part>>;
 pub fn Stage() -> impl IntoView {
     let (view, scene) = (use_view(), use_scene());
     let plate = Memo::new(move |_| {
-        plate_now(view, scene.stage.with(|s| (s.brokers.len(), s.producers.len() + s.groups.len())))
+        let counts = |s: &StagePicture| (s.brokers.len(), s.producers.len() + s.groups.len());
+        let plate = plate_now(view, scene.stage.with(counts));
+        let votes = scene.stage.with(|stage| stage.best().is_some());
+        if votes { plate.election() } else { plate }
     });
     let backdrop = Memo::new(move |_| {
         scene.stage.with(|stage| plate::backdrop(stage, view.selected.get().as_ref(), &plate.get()))
@@ -44,12 +49,19 @@ pub fn Stage() -> impl IntoView {
     });
     let order = Memo::new(move |_| parts.with(|(order, _)| order.clone()));
     let canvas = NodeRef::<html::Canvas>::new();
-    moving::keep_painted(canvas, (view, scene, use_mirror()), plate);
+    let under = moving::keep_painted(canvas, (view, scene, use_mirror()), plate);
+    let playback = use_playback();
+    let pick = move |event: MouseEvent| {
+        if let Some(message) = under(&event) {
+            playback.pause();
+            view.select(Target::Event(message));
+        }
+    };
     let view_box = move || plate.with(|plate| format!("0 0 {} {}", plate.size.0, plate.size.1));
     view! {
         <section class="stage" id="stage" aria-label=move || view.key("page.panel.cluster")>
             <PanelHead figure="page.figure.cluster" name="page.panel.cluster"/>
-            <div class="picture">
+            <div class="picture" on:click=pick>
                 <svg class="draw" class:large=move || view.theme.get() == Theme::Projector viewBox=view_box role="group"
                     aria-label=move || view.key("page.panel.cluster")>
                     <defs>

@@ -68,6 +68,13 @@ pub fn Tree() -> impl IntoView {
     view! {
         <section class="tree" id="tree" aria-label=move || view.key("page.panel.tree")>
             <PanelHead figure="page.figure.tree" name="page.panel.tree"/>
+            <div class="field">
+                <IconOf icon=Icon::Search/>
+                <input type="search" aria-label=move || view.key("page.tree.filter")
+                    placeholder=move || view.key("page.tree.filter")
+                    prop:value=move || view.filter.get()
+                    on:input=move |event| view.filter.set(event_target_value(&event))/>
+            </div>
             {note}
             <div class="rows" role="tree" tabindex="0" node_ref=seen on:scroll=scrolled
                 aria-label=move || view.key("page.panel.tree")
@@ -253,16 +260,23 @@ fn end_view(view: View, row: &Row) -> AnyView {
         return view! { <span class="end gonec">{move || view.key("page.znode.gone")}</span> }
             .into_any();
     }
+    let is_selected = move |name: &str| match view.selected.get() {
+        Some(Target::Process(owner) | Target::Session(owner)) => owner == name,
+        _ => false,
+    };
     let ring = row.owner.clone().map(|owner| {
         let rest = (owner.left * 1000 / owner.timeout.max(1)).clamp(0, 1000);
         let left = row.left().unwrap_or_else(Phrase::nothing);
+        let process = owner.process.clone();
+        let lit = Memo::new(move |_| owner.silent && is_selected(&process));
+        let wanes = move || owner.silent && !lit.get() && rest < 333;
         let dashes = format!("0 {} 100", tenths((1000 - rest) * 314 / 1000));
         view! {
             <svg class="draw mini" width="14" height="14" viewBox="0 0 14 14" aria-hidden="true">
                 <circle cx="7" cy="7" r="5" class="ringtrack"></circle>
-                <circle cx="7" cy="7" r="5" class="ring" class:sel=owner.silent transform="rotate(-90 7 7)" stroke-dasharray=dashes></circle>
+                <circle cx="7" cy="7" r="5" class="ring" class:sel=lit class:wane=wanes transform="rotate(-90 7 7)" stroke-dasharray=dashes></circle>
             </svg>
-            <span class="left" class:rubc=owner.silent>{move || view.say(&left)}</span>
+            <span class="left" class:rubc=lit class:wanec=wanes>{move || view.say(&left)}</span>
         }
     });
     let watches: Vec<_> =

@@ -1,0 +1,191 @@
+//! The palette: what can be found, added or watched, each as one line that does one thing.
+//!
+//! Filtering by what a person types is the page's, for it knows the language.
+//! *Invariant:* whatever a line does can be done elsewhere on the page as well.
+
+use super::brokers;
+use super::ensemble::{self, Run};
+use super::inspector::{self, Verb};
+use super::story;
+use super::target::Target;
+use crate::text::Phrase;
+
+/// A line of the palette.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// What it says.
+    pub words: Phrase,
+    /// The key that does the same.
+    pub key: String,
+    /// What it does.
+    pub does: Does,
+}
+
+/// What a line does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Does {
+    /// Points at a thing.
+    Select(Target),
+    /// Gives a command.
+    Send(String),
+    /// Begins a situation, by its number from 1.
+    Begin(usize),
+}
+
+fn select(words: Phrase, target: Target) -> Entry {
+    Entry { words, key: String::new(), does: Does::Select(target) }
+}
+
+fn send(verb: Verb) -> Entry {
+    Entry { words: verb.name, key: verb.key.to_string(), does: Does::Send(verb.command) }
+}
+
+/// Everything that can be found: processes, partitions, groups, what can be done, znodes.
+pub fn everything(run: Run<'_>, verbs: Vec<Verb>) -> Vec<Entry> {
+    let mut found: Vec<Entry> = verbs.into_iter().map(send).collect();
+    for (_, name, _) in run.cluster.processes() {
+        found.push(select(story::called(name), Target::Process(name.to_string())));
+    }
+    for held in ensemble::sessions(run) {
+        let Some(owner) = held.owner else { continue };
+        let words = Phrase::key("page.session.of").with_phrase("owner", story::called(&owner));
+        found.push(select(words, Target::Session(owner)));
+    }
+    for group in brokers::groups(run) {
+        found.push(select(Phrase::raw(&group.name), Target::Group(group.name.clone())));
+    }
+    let named = |name: String| select(Phrase::raw(&name), Target::Partition(name));
+    found.extend(partitions(run).into_iter().map(named));
+    found.extend(additions(run));
+    found.extend(situations());
+    if let Some((_, database)) = ensemble::witness(run.cluster) {
+        let paths = database.tree.iter().map(|(path, _)| path.to_string());
+        found.extend(paths.map(|path| select(Phrase::raw(&path), Target::Znode(path))));
+    }
+    found
+}
+
+/// What can be added: a consumer to each group, a producer, a broker, a topic.
+pub fn additions(run: Run<'_>) -> Vec<Entry> {
+    let free = |stem: &str| {
+        let mut names = (1..).map(|n| format!("{stem}{n}"));
+        names.find(|name| run.cluster.find(name).is_none()).expect("names do not end")
+    };
+    let entry = |name: &'static str, called: &str, command: String| Entry {
+        words: Phrase::key(name).with("name", called),
+        key: String::new(),
+        does: Does::Send(command),
+    };
+    let mut entries: Vec<Entry> = brokers::groups(run)
+        .iter()
+        .map(|group| send(inspector::add_consumer(run, group)))
+        .collect();
+    let topics = topics(run);
+    if let Some(topic) = topics.first() {
+        let name = free("p");
+        let command = format!("add producer {name} topic={topic} every=1s keys=7");
+        entries.push(entry("page.add.producer", &name, command));
+        if entries.len() == 1 {
+            let name = free("c");
+            let command = format!("add consumer {name} group=g1 topics={topic}");
+            entries.push(entry("page.verb.add-consumer", &name, command));
+        }
+    }
+    let broker = free("broker");
+    let id = broker.trim_start_matches("broker");
+    entries.push(entry("page.add.broker", id, format!("add broker {id}")));
+    let mut names = (1..).map(|n| format!("topic{n}"));
+    let topic = names.find(|name| !topics.contains(name)).expect("names do not end");
+    let command = format!("topic {topic} partitions=3 replicas=2");
+    entries.push(entry("page.add.topic", &topic, command));
+    entries
+}
+
+/// The partitions of the topics that people made.
+fn partitions(run: Run<'_>) -> Vec<String> {
+    let mut partitions = Vec::new();
+    for replica in brokers::brokers(run).into_iter().flat_map(|broker| broker.replicas) {
+        if !partitions.contains(&replica.partition) {
+            partitions.push(replica.partition);
+        }
+    }
+    partitions
+}
+
+/// Their topics.
+fn topics(run: Run<'_>) -> Vec<String> {
+    let partitions = partitions(run).into_iter();
+    let of = |name: String| name.rsplit_once('-').map(|(topic, _)| topic.to_string());
+    let mut topics: Vec<String> = partitions.filter_map(of).collect();
+    topics.dedup();
+    topics
+}
+
+/// The names of the situations, in the order of their numbers.
+const NAMES: [&str; 7] = [
+    "situation.controller",
+    "situation.zombie",
+    "situation.cut-off",
+    "situation.quorum",
+    "situation.election",
+    "situation.too-soon",
+    "situation.member",
+];
+
+/// The situations that can be watched, each under its number.
+pub fn situations() -> Vec<Entry> {
+    let entry = |(number, name): (usize, &&'static str)| Entry {
+        words: Phrase::key(name),
+        key: number.to_string(),
+        does: Does::Begin(number),
+    };
+    (1..).zip(&NAMES).map(entry).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::{Lab, Recording};
+    use crate::sim::{SimTime, Span, Telling};
+
+    /// What must have happened two minutes into each situation.
+    const TURNS: [&str; 7] = [
+        "controller-elected",
+        "controller-resigned",
+        "session-expired",
+        "quorum-lost",
+        "zk-leading",
+        "broker-fatal",
+        "group-stable",
+    ];
+
+    #[test]
+    fn every_situation_comes_to_its_turn() {
+        assert!(Recording::situation(NAMES.len() + 1).is_none());
+        for (number, turn) in (1..).zip(TURNS) {
+            let recording = Recording::situation(number).expect("every name has a recording");
+            let begin = recording.until;
+            let mut lab = Lab::new(recording);
+            lab.seek(begin);
+            let start = lab.position();
+            lab.advance_to(SimTime::ZERO + Span::secs(120));
+            let turned = (start..lab.position()).any(|index| {
+                let record = lab.trace().get(index).expect("the index lies in the trace");
+                record.facts().any(|fact| fact.key() == turn)
+            });
+            assert!(turned, "situation {number} has no {turn}");
+        }
+    }
+
+    #[test]
+    fn what_can_be_added_can_be_added() {
+        use crate::cluster::Command;
+        let mut lab = Lab::new(Recording::first_visit());
+        lab.advance_to(SimTime::ZERO + Span::secs(20));
+        for entry in additions(Run::of(&lab)) {
+            let Does::Send(line) = entry.does else { panic!("it adds nothing") };
+            let command = Command::parse(1, &line).expect(&line);
+            lab.issue(command).expect(&line);
+        }
+    }
+}
