@@ -6,8 +6,6 @@
 //! *Invariant: verifying changes settings, as the real tool does: it clears throttles that nobody
 //! has set.*
 
-use serde::Deserialize;
-
 use super::admin::{Admin, Failure, Halt};
 use super::dialogue::Next;
 use super::{Arguments, Usage};
@@ -17,6 +15,7 @@ use crate::kafka::admin::{
 };
 use crate::kafka::id::{BrokerId, TopicName, TopicPartition};
 use crate::kafka::message::Response;
+use crate::kafka::znodes;
 use crate::sim::{Draw, OrdSet, Span, sort};
 
 /// What it is asked to do.
@@ -30,18 +29,6 @@ pub struct ReassignPartitions {
 enum Action {
     Execute,
     Verify,
-}
-
-#[derive(Deserialize)]
-struct Plan {
-    partitions: Vec<Move>,
-}
-
-#[derive(Deserialize)]
-struct Move {
-    topic: String,
-    partition: i32,
-    replicas: Vec<i32>,
 }
 
 /// In which order calls to several brokers arrive.
@@ -58,15 +45,8 @@ impl ReassignPartitions {
         let action = arguments.one_of(&actions)?;
         let json = arguments.value("--reassignment-json").unwrap_or_default();
         arguments.finish()?;
-        let plan: Plan = serde_json::from_str(&json).map_err(|_| Usage::bad(&json))?;
-        let mut targets: Replicas = plan
-            .partitions
-            .into_iter()
-            .map(|to| {
-                let replicas = to.replicas.into_iter().map(BrokerId).collect();
-                (TopicPartition::new(to.topic, to.partition), replicas)
-            })
-            .collect();
+        let plan = znodes::decode_reassignments(&json.as_str().into());
+        let mut targets: Replicas = plan.ok_or_else(|| Usage::bad(&json))?;
         sort::sort(&mut targets);
         Ok(ReassignPartitions { action, targets })
     }
