@@ -90,7 +90,7 @@ impl Asking<'_> {
         match self.step() {
             None => Err(Next::Ask(questions)),
             Some(Past::Heard(outcomes)) => Ok(outcomes.clone()),
-            Some(other) => panic!("a question led to {other:?}"),
+            Some(_) => panic!("a question leads to answers"),
         }
     }
 
@@ -99,7 +99,7 @@ impl Asking<'_> {
         match self.step() {
             None => Err(Next::Pause(span)),
             Some(Past::Waited) => Ok(()),
-            Some(other) => panic!("a pause led to {other:?}"),
+            Some(_) => panic!("a pause leads to its end"),
         }
     }
 
@@ -108,7 +108,7 @@ impl Asking<'_> {
         match self.step() {
             None => Err(Next::Draw(draw, range)),
             Some(Past::Drawn(value)) => Ok(*value),
-            Some(other) => panic!("a draw led to {other:?}"),
+            Some(_) => panic!("a draw leads to a number"),
         }
     }
 
