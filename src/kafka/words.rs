@@ -14,6 +14,7 @@ use super::message::{RequestMessage, ResponseMessage};
 use super::producer::words::{ProducerFact, ProducerRequest, ProducerTimer};
 use super::settings::Directory;
 use super::tools::ToolTimer;
+use crate::sim::fact::Field;
 use crate::sim::{KernelFact, Telling, Vocabulary};
 use crate::zk::words as zk;
 
@@ -211,7 +212,7 @@ impl BrokerTimer {
 }
 
 impl Fact {
-    fn told(&self) -> &dyn Spoken {
+    fn told(&self) -> &dyn Telling {
         match self {
             Fact::Zk(fact) => fact,
             Fact::Kernel(fact) => fact,
@@ -223,40 +224,19 @@ impl Fact {
     }
 }
 
-/// What all facts can do, whoever tells them.
-trait Spoken {
-    fn key(&self) -> &'static str;
-    fn fields(&self) -> Vec<(&'static str, String)>;
-    fn print(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
-}
-
-impl<T: Telling> Spoken for T {
-    fn key(&self) -> &'static str {
-        Telling::key(self)
-    }
-
-    fn fields(&self) -> Vec<(&'static str, String)> {
-        Telling::fields(self)
-    }
-
-    fn print(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
 impl Telling for Fact {
     fn key(&self) -> &'static str {
         self.told().key()
     }
 
-    fn fields(&self) -> Vec<(&'static str, String)> {
-        self.told().fields()
+    fn said(&self) -> Vec<Field<'_>> {
+        self.told().said()
     }
 }
 
 impl fmt::Display for Fact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.told().print(f)
+        fmt::Display::fmt(self.told(), f)
     }
 }
 
@@ -291,48 +271,6 @@ impl From<&str> for Text {
     }
 }
 
-impl From<zk::Message> for Message {
-    fn from(message: zk::Message) -> Message {
-        Message::Zk(message)
-    }
-}
-
-impl From<RequestMessage> for Message {
-    fn from(message: RequestMessage) -> Message {
-        Message::Request(message)
-    }
-}
-
-impl From<ResponseMessage> for Message {
-    fn from(message: ResponseMessage) -> Message {
-        Message::Response(message)
-    }
-}
-
-impl From<zk::Timer> for Timer {
-    fn from(timer: zk::Timer) -> Timer {
-        Timer::Zk(timer)
-    }
-}
-
-impl From<ToolTimer> for Timer {
-    fn from(timer: ToolTimer) -> Timer {
-        Timer::Tool(timer)
-    }
-}
-
-impl From<BrokerTimer> for Timer {
-    fn from(timer: BrokerTimer) -> Timer {
-        Timer::Broker(timer)
-    }
-}
-
-impl From<zk::Write> for Write {
-    fn from(write: zk::Write) -> Write {
-        Write::Zk(write)
-    }
-}
-
 impl From<zk::Told> for Fact {
     fn from(told: zk::Told) -> Fact {
         match told {
@@ -342,64 +280,35 @@ impl From<zk::Told> for Fact {
     }
 }
 
-impl From<KernelFact> for Fact {
-    fn from(fact: KernelFact) -> Fact {
-        Fact::Kernel(fact)
-    }
+/// The words of each part, as words of all.
+macro_rules! parts {
+    ($($whole:ident::$variant:ident($part:ty);)*) => {$(
+        impl From<$part> for $whole {
+            fn from(part: $part) -> $whole {
+                $whole::$variant(part)
+            }
+        }
+    )*};
 }
 
-impl From<BrokerFact> for Fact {
-    fn from(fact: BrokerFact) -> Fact {
-        Fact::Broker(fact)
-    }
-}
-
-impl From<GroupTimer> for Timer {
-    fn from(timer: GroupTimer) -> Timer {
-        Timer::Group(timer)
-    }
-}
-
-impl From<ConsumerTimer> for Timer {
-    fn from(timer: ConsumerTimer) -> Timer {
-        Timer::Consumer(timer)
-    }
-}
-
-impl From<ProducerTimer> for Timer {
-    fn from(timer: ProducerTimer) -> Timer {
-        Timer::Producer(timer)
-    }
-}
-
-impl From<GroupFact> for Fact {
-    fn from(fact: GroupFact) -> Fact {
-        Fact::Group(fact)
-    }
-}
-
-impl From<ConsumerFact> for Fact {
-    fn from(fact: ConsumerFact) -> Fact {
-        Fact::Consumer(fact)
-    }
-}
-
-impl From<ProducerFact> for Fact {
-    fn from(fact: ProducerFact) -> Fact {
-        Fact::Producer(fact)
-    }
-}
-
-impl From<ConsumerRequest> for Request {
-    fn from(request: ConsumerRequest) -> Request {
-        Request::Consumer(request)
-    }
-}
-
-impl From<ProducerRequest> for Request {
-    fn from(request: ProducerRequest) -> Request {
-        Request::Producer(request)
-    }
+parts! {
+    Message::Zk(zk::Message);
+    Message::Request(RequestMessage);
+    Message::Response(ResponseMessage);
+    Timer::Zk(zk::Timer);
+    Timer::Broker(BrokerTimer);
+    Timer::Group(GroupTimer);
+    Timer::Consumer(ConsumerTimer);
+    Timer::Producer(ProducerTimer);
+    Timer::Tool(ToolTimer);
+    Write::Zk(zk::Write);
+    Request::Consumer(ConsumerRequest);
+    Request::Producer(ProducerRequest);
+    Fact::Kernel(KernelFact);
+    Fact::Broker(BrokerFact);
+    Fact::Group(GroupFact);
+    Fact::Consumer(ConsumerFact);
+    Fact::Producer(ProducerFact);
 }
 
 #[cfg(test)]

@@ -8,13 +8,31 @@ use super::time::{ProcessId, Span};
 use std::fmt;
 use std::sync::Arc;
 
+/// A field of a fact: its name, and what it holds.
+pub type Field<'a> = (&'static str, &'a dyn fmt::Display);
+
 /// What can be told: it has a key, fields, and prints in notation (`key field=value …`).
-pub trait Telling: Clone + fmt::Debug + fmt::Display {
+pub trait Telling: fmt::Debug + fmt::Display {
     /// The key, as catalogs and scripts name it: `session-expired`.
     fn key(&self) -> &'static str;
 
-    /// The fields' names and values in notation, in the order of declaration.
-    fn fields(&self) -> Vec<(&'static str, String)>;
+    /// The fields in the order of declaration.
+    fn said(&self) -> Vec<Field<'_>>;
+
+    /// The same, what they hold in notation.
+    fn fields(&self) -> Vec<(&'static str, String)> {
+        in_notation(&self.said())
+    }
+}
+
+fn in_notation(said: &[Field<'_>]) -> Vec<(&'static str, String)> {
+    said.iter().map(|(name, value)| (*name, value.to_string())).collect()
+}
+
+/// Prints a fact in notation. For all facts alike: they are many.
+pub fn print(fact: &dyn Telling, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.write_str(fact.key())?;
+    fact.said().iter().try_for_each(|(name, value)| write!(f, " {name}={value}"))
 }
 
 /// Declares an enum of facts, each in one line: key in notation, variant, fields.
@@ -48,23 +66,17 @@ macro_rules! facts {
                 match self { $( $name::$variant { .. } => $key ),* }
             }
 
-            fn fields(&self) -> Vec<(&'static str, String)> {
+            fn said(&self) -> Vec<$crate::sim::fact::Field<'_>> {
                 match self {
                     $( $name::$variant { $($field),* } =>
-                        vec![ $( (stringify!($field), $field.to_string()) ),* ] ),*
+                        vec![ $( (stringify!($field), $field) ),* ] ),*
                 }
             }
         }
 
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                match self {
-                    $( $name::$variant { $($field),* } => {
-                        f.write_str($key)?;
-                        $( write!(f, concat!(" ", stringify!($field), "={}"), $field)?; )*
-                        Ok(())
-                    } ),*
-                }
+                $crate::sim::fact::print(self, f)
             }
         }
     };

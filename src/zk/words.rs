@@ -17,6 +17,7 @@ use super::stat::{Millis, Owner, SessionId};
 use super::sync::Way;
 use super::vote::Round;
 use super::zxid::Zxid;
+use crate::sim::fact::Field;
 use crate::sim::{KernelFact, Span, Telling, Vocabulary};
 
 /// The words of the `zk` floor.
@@ -182,28 +183,28 @@ impl Vocabulary for Words {
     }
 }
 
-impl Telling for Told {
-    fn key(&self) -> &'static str {
+impl Told {
+    fn fact(&self) -> &dyn Telling {
         match self {
-            Told::Zk(fact) => fact.key(),
-            Told::Kernel(fact) => fact.key(),
+            Told::Zk(fact) => fact,
+            Told::Kernel(fact) => fact,
         }
     }
+}
 
-    fn fields(&self) -> Vec<(&'static str, String)> {
-        match self {
-            Told::Zk(fact) => fact.fields(),
-            Told::Kernel(fact) => fact.fields(),
-        }
+impl Telling for Told {
+    fn key(&self) -> &'static str {
+        self.fact().key()
+    }
+
+    fn said(&self) -> Vec<Field<'_>> {
+        self.fact().said()
     }
 }
 
 impl fmt::Display for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Told::Zk(fact) => fact.fmt(f),
-            Told::Kernel(fact) => fact.fmt(f),
-        }
+        fmt::Display::fmt(self.fact(), f)
     }
 }
 
