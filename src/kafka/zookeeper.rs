@@ -266,6 +266,11 @@ pub fn data(reply: &Reply) -> Option<(&Bytes, &Stat)> {
     }
 }
 
+/// What a getData found, read as what it should be; `None` if that is not there.
+pub fn found<T>(reply: &Reply, decode: fn(&Bytes) -> Option<T>) -> Option<T> {
+    data(reply).and_then(|(data, _)| decode(data))
+}
+
 /// The children that a getChildren2 found; none if there is no such znode.
 pub fn children(reply: &Reply) -> Arc<[Arc<str>]> {
     match reply {

@@ -9,7 +9,7 @@
 use super::Turn;
 use crate::kafka::id::TopicName;
 use crate::kafka::znodes::{self, Config};
-use crate::kafka::zookeeper::{Asker, Replies, Reply, children, data};
+use crate::kafka::zookeeper::{Asker, Replies, Reply, children, data, found};
 use crate::sim::{Span, sort};
 use crate::zk::path::Path;
 use crate::zk::reply::{EventKind, WatchEvent};
@@ -126,9 +126,7 @@ impl Configs {
             Step::List => self.list_read(&replies[0], turn),
             Step::Notes(notes) => self.notes_read(&notes, replies, turn),
             Step::Entities(entities) => {
-                let configs = replies
-                    .iter()
-                    .map(|reply| data(reply).and_then(|(data, _)| znodes::decode_config(data)));
+                let configs = replies.iter().map(|reply| found(reply, znodes::decode_config));
                 let configs = configs.map(Option::unwrap_or_default);
                 let changed = entities.into_iter().zip(configs).collect();
                 self.ask(Vec::new(), Step::Idle, turn);
@@ -169,9 +167,8 @@ impl Configs {
         if !old.is_empty() {
             return self.ask(old, Step::Purged, turn);
         }
-        let entities = replies.iter().filter_map(|reply| {
-            data(reply).and_then(|(data, _)| znodes::decode_config_change(data))
-        });
+        let entities =
+            replies.iter().filter_map(|reply| found(reply, znodes::decode_config_change));
         let mut entities: Vec<String> = entities.map(|entity| entity.to_string()).collect();
         entities.dedup();
         let path = |entity: &String| Path::new(&format!("{}/{entity}", znodes::CONFIG_ROOT));

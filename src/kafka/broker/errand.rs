@@ -19,7 +19,7 @@ use crate::kafka::message::{InitProducerIdResponse, Request};
 use crate::kafka::wire::{Caller, Purpose};
 use crate::kafka::words::{BrokerTimer, Words};
 use crate::kafka::znodes::{self, ConfigType};
-use crate::kafka::zookeeper::{Asker, Replies, data};
+use crate::kafka::zookeeper::{Asker, Replies, found};
 use crate::sim::{OrdMap, Outbox, SimTime, Span};
 use crate::zk::request::Op;
 
@@ -233,7 +233,7 @@ impl Running {
         match self.errands.open.remove(&number) {
             None => {}
             Some(Errand::Config(topic)) => {
-                let config = data(&replies[0]).and_then(|(data, _)| znodes::decode_config(data));
+                let config = found(&replies[0], znodes::decode_config);
                 self.replicas.configure(topic, config.unwrap_or_default());
             }
             Some(Errand::Create(create)) => self.created(number, create, &replies, site, out),

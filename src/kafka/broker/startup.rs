@@ -12,7 +12,7 @@ use crate::kafka::controller::Registered;
 use crate::kafka::id::{BrokerId, CONSUMER_OFFSETS};
 use crate::kafka::words::{BrokerFact, Text, Words};
 use crate::kafka::znodes::{self, ConfigType};
-use crate::kafka::zookeeper::{Asker, Replies, children, create, data};
+use crate::kafka::zookeeper::{Asker, Replies, children, create, found};
 use crate::sim::{Draw, Outbox};
 use crate::zk::path::Path;
 use crate::zk::reply::Error;
@@ -127,7 +127,7 @@ impl Running {
         site: Site<'_>,
         out: &mut Outbox<'_, Words>,
     ) {
-        match data(&replies[0]).and_then(|(data, _)| znodes::decode_cluster_id(data)) {
+        match found(&replies[0], znodes::decode_cluster_id) {
             Some(id) => self.cluster_known(id, disk, site, out),
             None => {
                 let id = random_id(out);

@@ -11,7 +11,7 @@ use crate::kafka::election::Unclean;
 use crate::kafka::id::{BrokerId, TopicName, TopicPartition};
 use crate::kafka::wire::Caller;
 use crate::kafka::znodes;
-use crate::kafka::zookeeper::{Replies, data};
+use crate::kafka::zookeeper::{Replies, found};
 use crate::sim::{OrdMap, sort};
 use crate::zk::request::Op;
 
@@ -67,7 +67,7 @@ impl Controller {
     }
 
     fn wishes_read(&mut self, replies: &Replies) {
-        let wishes = data(&replies[0]).and_then(|(data, _)| znodes::decode_partitions(data));
+        let wishes = found(&replies[0], znodes::decode_partitions);
         let needy = wishes.unwrap_or_default().into_iter();
         let needy = needy.filter(|tp| self.needs(tp, ElectionType::Preferred).is_ok()).collect();
         self.next_all([

@@ -12,7 +12,7 @@ use crate::kafka::broker::Turn;
 use crate::kafka::id::{BrokerEpoch, BrokerId, ControllerEpoch};
 use crate::kafka::words::{BrokerFact, BrokerTimer};
 use crate::kafka::znodes::{self, BrokerZnode, ControllerZnode};
-use crate::kafka::zookeeper::{Replies, create, create_ephemeral, data, parts};
+use crate::kafka::zookeeper::{Replies, create, create_ephemeral, data, found, parts};
 use crate::zk::path::Path;
 use crate::zk::reply::{Error, OpResult};
 use crate::zk::request::Op;
@@ -308,6 +308,6 @@ impl Controller {
 
 /// Who is controller, by the answer to a getData.
 fn controller_in(reply: &crate::kafka::zookeeper::Reply) -> BrokerId {
-    let znode = data(reply).and_then(|(data, _)| ControllerZnode::decode(data));
+    let znode = found(reply, ControllerZnode::decode);
     znode.map_or(BrokerId::NONE, |znode| znode.broker)
 }

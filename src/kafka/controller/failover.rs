@@ -13,7 +13,7 @@ use crate::kafka::id::{BrokerEpoch, BrokerId, TopicName, TopicPartition};
 use crate::kafka::message::BrokerAddress;
 use crate::kafka::words::BrokerFact;
 use crate::kafka::znodes::{self, BrokerZnode, StateZnode, TopicZnode};
-use crate::kafka::zookeeper::{Replies, Reply, children, create, data};
+use crate::kafka::zookeeper::{Replies, Reply, children, create, data, found};
 use crate::sim::{OrdMap, Span, sort};
 use crate::zk::path::Path;
 use crate::zk::request::Op;
@@ -224,7 +224,7 @@ impl Controller {
     ) -> Vec<TopicPartition> {
         let mut tps = Vec::new();
         for (topic, reply) in topics.iter().zip(replies) {
-            let znode = data(reply).and_then(|(data, _)| TopicZnode::decode(data));
+            let znode = found(reply, TopicZnode::decode);
             let Some(znode) = znode else { continue };
             let id = znode.topic_id.unwrap_or_else(|| "".into());
             self.context.topics.insert(topic.clone(), id);

@@ -17,7 +17,7 @@ use crate::kafka::election::{elect, elect_first};
 use crate::kafka::id::{BrokerId, TopicName, TopicPartition};
 use crate::kafka::words::{BrokerFact, Brokers};
 use crate::kafka::znodes::{self, Config, ConfigType};
-use crate::kafka::zookeeper::{Replies, create, data};
+use crate::kafka::zookeeper::{Replies, create, found};
 use crate::sim::OrdMap;
 use crate::zk::reply::{Error as ZkError, OpResult};
 use crate::zk::request::Op;
@@ -263,8 +263,7 @@ impl Controller {
         turn: &mut Turn<'_, '_>,
     ) {
         let of_broker = turn.settings.unclean_leader_election_enable;
-        let allowed =
-            |reply| unclean_of(data(reply).and_then(|(data, _)| znodes::decode_config(data)));
+        let allowed = |reply| unclean_of(found(reply, znodes::decode_config));
         let topics: OrdMap<&TopicName, bool> = topics
             .iter()
             .zip(replies)

@@ -27,7 +27,7 @@ use crate::kafka::id::{BrokerId, LeaderEpoch, TopicPartition};
 use crate::kafka::wire::Caller;
 use crate::kafka::words::{BrokerFact, Brokers};
 use crate::kafka::znodes::{self, ReplicaAssignment, TopicZnode};
-use crate::kafka::zookeeper::{Replies, data};
+use crate::kafka::zookeeper::{Replies, found};
 use crate::sim::{OrdMap, sort};
 use crate::zk::reply::{Error as ZkError, OpResult};
 use crate::zk::request::Op;
@@ -183,7 +183,7 @@ impl Controller {
     }
 
     fn moves_wished(&mut self, replies: &Replies) {
-        let wishes = data(&replies[0]).and_then(|(data, _)| znodes::decode_reassignments(data));
+        let wishes = found(&replies[0], znodes::decode_reassignments);
         let (mut steps, mut refused) = (Vec::new(), Vec::new());
         for (tp, target) in wishes.unwrap_or_default() {
             match self.may_move(&tp) {
@@ -429,7 +429,7 @@ impl Controller {
 
     // Source: KafkaController.maybeRemoveFromZkReassignment
     fn drop_wishes(&mut self, tps: &[TopicPartition], replies: &Replies, turn: &mut Turn<'_, '_>) {
-        let wishes = data(&replies[0]).and_then(|(data, _)| znodes::decode_reassignments(data));
+        let wishes = found(&replies[0], znodes::decode_reassignments);
         let mut left = wishes.unwrap_or_default();
         left.retain(|(tp, _)| !tps.contains(tp));
         let path = znodes::reassign_partitions();

@@ -13,7 +13,7 @@ use crate::kafka::election::Unclean;
 use crate::kafka::id::{TopicName, TopicPartition};
 use crate::kafka::words::{BrokerFact, Text};
 use crate::kafka::znodes::{self, TopicZnode};
-use crate::kafka::zookeeper::{Replies, children, data};
+use crate::kafka::zookeeper::{Replies, children, found};
 use crate::sim::OrdSet;
 
 /// What may be done.
@@ -87,7 +87,7 @@ impl Controller {
     }
 
     fn topic_changed(&mut self, topic: &TopicName, replies: &Replies, turn: &mut Turn<'_, '_>) {
-        let znode = data(&replies[0]).and_then(|(data, _)| TopicZnode::decode(data));
+        let znode = found(&replies[0], TopicZnode::decode);
         let Some(znode) = znode else { return };
         let named = |partition| TopicPartition { topic: topic.clone(), partition };
         let is_new = |partition: &i32| !self.context.partitions.contains_key(&named(*partition));

@@ -15,7 +15,7 @@ use crate::kafka::admin::{
 use crate::kafka::wire::Caller;
 use crate::kafka::words::Words;
 use crate::kafka::znodes::{self, Config, ConfigType, DEFAULT_ENTITY};
-use crate::kafka::zookeeper::{Replies, create, create_sequential, data, parts};
+use crate::kafka::zookeeper::{Replies, create, create_sequential, data, found, parts};
 use crate::sim::{Outbox, sort};
 use crate::zk::path::Path;
 use crate::zk::reply::Error as ZkError;
@@ -78,7 +78,7 @@ impl Running {
         site: Site<'_>,
         out: &mut Outbox<'_, Words>,
     ) {
-        let config = |reply| data(reply).and_then(|(data, _)| znodes::decode_config(data));
+        let config = |reply| found(reply, znodes::decode_config);
         let of_all = replies.last().and_then(config).unwrap_or_default();
         let mut results = Vec::new();
         for (resource, reply) in describe.resources.into_iter().zip(replies) {
@@ -210,8 +210,7 @@ fn change(
     changes: &ConfigChanges,
     replies: &Replies,
 ) -> Result<Config, Refusal> {
-    let mut config =
-        data(&replies[0]).and_then(|(data, _)| znodes::decode_config(data)).unwrap_or_default();
+    let mut config = found(&replies[0], znodes::decode_config).unwrap_or_default();
     for (name, op) in changes {
         match op {
             AlterConfigOp::Set(value) => drop(config.insert(name.clone(), value.clone())),

@@ -14,8 +14,8 @@ use crate::kafka::placement::{Candidate, Deal, place};
 use crate::kafka::wire::Caller;
 use crate::kafka::words::Words;
 use crate::kafka::znodes::{self, ReplicaAssignment, TopicZnode};
-use crate::kafka::zookeeper::{Replies, data};
-use crate::sim::{Outbox, Span, sort};
+use crate::kafka::zookeeper::{Replies, found};
+use crate::sim::{OrdMap, Outbox, Span, sort};
 use crate::zk::request::Op;
 
 /// How far the first of the topics is.
@@ -32,7 +32,7 @@ pub(super) struct AddPartitions {
     timeout: Span,
     topics: Vec<CreatePartitionsTopic>,
     results: Results,
-    added: crate::sim::OrdMap<TopicName, usize>,
+    added: OrdMap<TopicName, usize>,
     step: Step,
 }
 
@@ -56,7 +56,7 @@ impl Running {
             timeout: request.timeout,
             topics: request.topics,
             results: Results::new(),
-            added: crate::sim::OrdMap::new(),
+            added: OrdMap::new(),
             step: Step::Read,
         };
         self.next_partitions(add, site, out);
@@ -97,8 +97,7 @@ impl Running {
             add.added.insert(topic.name.clone(), count);
             return self.partitions_done(add, refusal, site, out);
         }
-        let found = replies.last().and_then(data);
-        let znode = found.and_then(|(data, _)| TopicZnode::decode(data));
+        let znode = replies.last().and_then(|reply| found(reply, TopicZnode::decode));
         match self.enlarge(&topic, znode) {
             Err(refusal) => self.partitions_done(add, Some(refusal), site, out),
             Ok(znode) => {
@@ -159,7 +158,7 @@ impl Running {
         first_partition: i32,
         partitions: i32,
         like: &[BrokerId],
-    ) -> Result<crate::sim::OrdMap<i32, Vec<BrokerId>>, Refusal> {
+    ) -> Result<OrdMap<i32, Vec<BrokerId>>, Refusal> {
         let mut brokers: Vec<Candidate> = self.candidates();
         sort::by_key(&mut brokers, |broker| broker.id);
         let leader = like.first().copied().unwrap_or(BrokerId::NONE);
