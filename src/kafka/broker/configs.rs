@@ -94,7 +94,7 @@ impl Configs {
         turn.zk.ask(Asker::Features, reads, turn.out);
     }
 
-    pub(super) fn features_read(&mut self, _replies: &Replies, turn: &mut Turn<'_, '_>) {
+    pub(super) fn features_read(&mut self, turn: &mut Turn<'_, '_>) {
         self.features_busy = false;
         if std::mem::take(&mut self.features_again) {
             self.read_features(turn);

@@ -9,7 +9,7 @@ use crate::kafka::controller::ControllerEvent;
 use crate::kafka::group::{Caller as Member, Desk, GroupTimer, Wish};
 use crate::kafka::id::{CONSUMER_OFFSETS, TopicPartition};
 use crate::kafka::message::RequestMessage;
-use crate::kafka::record::{Record, RecordBatch};
+use crate::kafka::record::RecordBatch;
 use crate::kafka::replicas::Note;
 use crate::kafka::wire::Caller;
 use crate::kafka::words::Words;
@@ -28,14 +28,10 @@ impl Running {
             correlation_id: caller.correlation_id,
             client_id: message.client_id,
         };
-        let cache = &self.cache;
-        let exists = |tp: &TopicPartition| cache.partition(tp).is_some();
-        let now = out.now();
-        let mut draw = |purpose, range| out.draw(purpose, range);
-        let mut desk = Desk::new(now, &mut draw);
-        self.groups.request(member, message.request, &exists, &mut desk);
-        let wishes = desk.into_wishes();
-        self.grant(wishes, site, out);
+        self.at_desk(site, out, |broker, desk| {
+            let exists = |tp: &TopicPartition| broker.cache.partition(tp).is_some();
+            broker.groups.request(member, message.request, &exists, desk);
+        });
     }
 
     pub(super) fn group_timer(
@@ -44,12 +40,7 @@ impl Running {
         site: Site<'_>,
         out: &mut Outbox<'_, Words>,
     ) {
-        let now = out.now();
-        let mut draw = |purpose, range| out.draw(purpose, range);
-        let mut desk = Desk::new(now, &mut draw);
-        self.groups.timer(timer, &mut desk);
-        let wishes = desk.into_wishes();
-        self.grant(wishes, site, out);
+        self.at_desk(site, out, |broker, desk| broker.groups.timer(timer, desk));
     }
 
     pub(super) fn groups_deleted(
@@ -58,13 +49,24 @@ impl Running {
         site: Site<'_>,
         out: &mut Outbox<'_, Words>,
     ) {
-        if deleted.is_empty() {
-            return;
+        if !deleted.is_empty() {
+            self.at_desk(site, out, |broker, desk| {
+                broker.groups.partitions_deleted(deleted, desk);
+            });
         }
+    }
+
+    /// Does something that needs a desk, and grants what was wished for there.
+    fn at_desk(
+        &mut self,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+        act: impl FnOnce(&mut Running, &mut Desk<'_>),
+    ) {
         let now = out.now();
         let mut draw = |purpose, range| out.draw(purpose, range);
         let mut desk = Desk::new(now, &mut draw);
-        self.groups.partitions_deleted(deleted, &mut desk);
+        act(self, &mut desk);
         let wishes = desk.into_wishes();
         self.grant(wishes, site, out);
     }
@@ -104,25 +106,17 @@ impl Running {
         if let Note::NewTopic(topic) = note {
             return self.read_config(topic, site, out);
         }
-        let now = out.now();
-        let mut draw = |purpose, range| out.draw(purpose, range);
-        let mut desk = Desk::new(now, &mut draw);
-        match note {
-            Note::Stored(id, outcome) => self.groups.stored(id, outcome, &mut desk),
-            Note::LeavesOffsets(partition) => self.groups.resign(partition, &mut desk),
+        self.at_desk(site, out, |broker, desk| match note {
+            Note::Stored(id, outcome) => broker.groups.stored(id, outcome, desk),
+            Note::LeavesOffsets(partition) => broker.groups.resign(partition, desk),
             Note::LeadsOffsets(number) => {
                 let tp = TopicPartition::new(CONSUMER_OFFSETS, number);
-                let partition = self.replicas.partition(&tp);
-                let committed: Vec<Record> = partition.map_or_else(Vec::new, |partition| {
-                    let records = partition.log.records();
-                    records.map(|(_, record)| record.clone()).collect()
-                });
-                self.groups.lead(number, committed.iter(), &mut desk);
+                let partition = broker.replicas.partition(&tp).into_iter();
+                let records = partition.flat_map(|partition| partition.log.records());
+                broker.groups.lead(number, records.map(|(_, record)| record), desk);
             }
             Note::NewTopic(_) => {}
-        }
-        let wishes = desk.into_wishes();
-        self.grant(wishes, site, out);
+        });
     }
 
     /// Settings were read anew.

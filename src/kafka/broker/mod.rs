@@ -305,8 +305,8 @@ impl Running {
         out: &mut Outbox<'_, Words>,
     ) {
         match heard {
-            Heard::Expired if self.is_closing() => self.session_closed(disk, site, out),
-            Heard::Closed => self.session_closed(disk, site, out),
+            Heard::Expired if self.is_closing() => self.exit(site, out),
+            Heard::Closed => self.exit(site, out),
             _ if self.is_closing() => {}
             Heard::Session(_) => self.session(site, out),
             Heard::Expired => self.expired(site, out),
@@ -320,8 +320,8 @@ impl Running {
             Heard::Answered(Asker::Startup, replies) => {
                 self.started(&replies, disk, site, out);
             }
-            Heard::Answered(Asker::Features, replies) => {
-                self.configs.features_read(&replies, turn!(self, site, out));
+            Heard::Answered(Asker::Features, _) => {
+                self.configs.features_read(turn!(self, site, out));
             }
             Heard::Answered(Asker::Configs, replies) => {
                 let changed = self.configs.answered(&replies, turn!(self, site, out));

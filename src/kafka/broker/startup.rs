@@ -7,12 +7,11 @@
 use std::sync::Arc;
 
 use super::{Disk, Phase, Running, Site, Turn, turn};
-use crate::kafka::controller::ControllerEvent;
-use crate::kafka::controller::Registered;
+use crate::kafka::controller::{ControllerEvent, Registered};
 use crate::kafka::id::{BrokerId, CONSUMER_OFFSETS};
 use crate::kafka::words::{BrokerFact, Text, Words};
 use crate::kafka::znodes::{self, ConfigType};
-use crate::kafka::zookeeper::{Asker, Replies, children, create, found};
+use crate::kafka::zookeeper::{Asker, Heard, Replies, children, create, found};
 use crate::sim::{Draw, Outbox};
 use crate::zk::path::Path;
 use crate::zk::reply::Error;
@@ -80,11 +79,11 @@ impl Running {
             Step::ClusterId => self.cluster_id_read(replies, disk, site, out),
             Step::ClusterIdMade(id) => self.cluster_id_made(id, replies, disk, site, out),
             Step::ClusterParent(id) => self.make_cluster_id(id, out),
-            Step::Configs => self.read_brokers(replies, out),
+            Step::Configs => self.read_brokers(out),
             Step::Brokers => self.read_broker_data(replies, site, out),
             Step::BrokerData => self.register(site, out),
             Step::Registration | Step::InTheWay => self.registered(&step, replies, site, out),
-            Step::InternalTopics => self.watch_configs(site, out),
+            Step::InternalTopics => self.watch_configs(out),
             Step::ConfigWatchers => self.read_configs(replies, site, out),
             Step::AllConfigs => self.serve(site, out),
         }
@@ -188,7 +187,7 @@ impl Running {
         self.step(Step::Configs, reads, out);
     }
 
-    fn read_brokers(&mut self, _replies: &Replies, out: &mut Outbox<'_, Words>) {
+    fn read_brokers(&mut self, out: &mut Outbox<'_, Words>) {
         self.zk.watch_node(znodes::feature());
         let reads = vec![
             self.zk.exists(znodes::feature()),
@@ -220,13 +219,12 @@ impl Running {
         site: Site<'_>,
         out: &mut Outbox<'_, Words>,
     ) {
-        let mut registration = self.controller.registration().clone();
         let turn: &mut Turn<'_, '_> = turn!(self, site, out);
+        let registration = self.controller.registration_mut();
         let outcome = match step {
             Step::InTheWay => registration.in_the_way(replies, turn),
             _ => registration.written(replies, turn),
         };
-        *self.controller.registration_mut() = registration;
         match outcome {
             Registered::Yes => self.run(site, out),
             Registered::Ask(op @ Op::GetData { .. }) => self.step(Step::InTheWay, vec![op], out),
@@ -249,7 +247,7 @@ impl Running {
     }
 
     // Source: DynamicConfigManager.startup
-    fn watch_configs(&mut self, _site: Site<'_>, out: &mut Outbox<'_, Words>) {
+    fn watch_configs(&mut self, out: &mut Outbox<'_, Words>) {
         self.zk.watch_children(znodes::config_changes());
         let mut reads = vec![self.zk.get_children(znodes::config_changes())];
         let kinds = [
@@ -289,7 +287,7 @@ impl Running {
         out.tell(BrokerFact::BrokerFatal { broker, error: Text::from(words) });
         self.phase = Phase::Stopping(super::stopping::Stop::failed());
         for heard in self.zk.close(out) {
-            assert!(heard == crate::kafka::zookeeper::Heard::Closed, "nothing else is awaited");
+            assert!(heard == Heard::Closed, "nothing else is awaited");
             out.exit(1);
         }
     }

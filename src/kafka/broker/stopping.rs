@@ -3,7 +3,7 @@
 //! *Invariant: a broker that could not give everything away stops all the same, after its tries.*
 // Source: KafkaServer.shutdown, controlledShutdown (3.9)
 
-use super::{Disk, Phase, Running, Site, turn};
+use super::{Phase, Running, Site, turn};
 use crate::kafka::control::{ControlledShutdownRequest, ControlledShutdownResponse};
 use crate::kafka::wire::Purpose;
 use crate::kafka::words::{BrokerFact, BrokerTimer, Words};
@@ -112,16 +112,7 @@ impl Running {
         }
     }
 
-    pub(super) fn session_closed(
-        &mut self,
-        _disk: &mut Disk,
-        site: Site<'_>,
-        out: &mut Outbox<'_, Words>,
-    ) {
-        self.exit(site, out);
-    }
-
-    fn exit(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+    pub(super) fn exit(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
         let Phase::Stopping(stop) = self.phase else { return };
         if stop.code == 0 {
             out.tell(BrokerFact::ShutdownDone { broker: site.settings.broker_id });
