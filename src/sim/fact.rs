@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub type Field<'a> = (&'static str, &'a dyn fmt::Display);
 
 /// What can be told: it has a key, fields, and prints in notation (`key field=value …`).
-pub trait Telling: fmt::Debug + fmt::Display {
+pub trait Telling: fmt::Display {
     /// The key, as catalogs and scripts name it: `session-expired`.
     fn key(&self) -> &'static str;
 

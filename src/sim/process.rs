@@ -19,7 +19,7 @@ pub trait Vocabulary: Clone + Debug + Hash + Sized + 'static {
     /// What somebody outside asks of the process.
     type Request: Clone + Debug + Hash;
     /// What the process tells of itself.
-    type Fact: Telling + Clone + From<KernelFact> + Hash;
+    type Fact: Telling + Clone + Debug + From<KernelFact> + Hash;
 
     /// The short name of a message, for traces: `proposal`.
     fn message_name(message: &Self::Message) -> &'static str;
