@@ -140,7 +140,7 @@ impl Running {
             },
             Step::Fence(config) => {
                 let version = replies.last().and_then(data).map_or(-1, |(_, s)| s.version);
-                let op = set(&resource, &config, version);
+                let op = set_fenced(path_of(&resource), &config, version);
                 alter.step = Step::Set(config);
                 op
             }
@@ -197,10 +197,10 @@ fn path_of(resource: &ConfigResource) -> Path {
     kind.entity(&name)
 }
 
-fn set(resource: &ConfigResource, config: &Config, version: i32) -> Op {
+/// A write of settings that is done only while the controller is the one that was read.
+pub(super) fn set_fenced(path: Path, config: &Config, version: i32) -> Op {
     let check = Op::Check { path: znodes::controller(), version };
-    let data = znodes::encode_config(config);
-    let set = Op::SetData { path: path_of(resource), data, version: -1 };
+    let set = Op::SetData { path, data: znodes::encode_config(config), version: -1 };
     Op::Multi([check, set].into())
 }
 

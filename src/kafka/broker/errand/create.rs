@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::alter::check_topic_configs;
+use super::alter::{check_topic_configs, set_fenced};
 use super::{Errand, Running, Site, Until, refused, turn};
 use crate::kafka::Error;
 use crate::kafka::admin::Refusal;
@@ -62,15 +62,13 @@ enum Step {
 
 /// Topics that are being created.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(in crate::kafka::broker) struct NewTopics {
+pub(super) struct Create {
     whom: For,
     plans: Vec<Plan>,
     created: OrdMap<TopicName, usize>,
     results: Results,
     step: Step,
 }
-
-pub(super) type Create = NewTopics;
 
 impl Running {
     pub(super) fn create_topics(
@@ -159,8 +157,7 @@ impl Running {
     ) -> Result<Plan, Refusal> {
         let name = topic.name;
         if self.cache.topic(&name).is_some() {
-            let words = format!("Topic '{name}' already exists.");
-            return Err(refused(Error::TopicAlreadyExists, words));
+            return Err(already_there(&name));
         }
         let partitions = match topic.assignments.is_empty() {
             true => {
@@ -214,7 +211,7 @@ impl Running {
         out: &mut Outbox<'_, Words>,
     ) {
         let (created, step) = (OrdMap::new(), Step::Look);
-        let create = NewTopics { whom, plans, created, results, step };
+        let create = Create { whom, plans, created, results, step };
         self.next_topic(create, site, out);
     }
 
@@ -240,42 +237,29 @@ impl Running {
         site: Site<'_>,
         out: &mut Outbox<'_, Words>,
     ) {
-        let plan = create.plans.first().expect("something is being created").clone();
-        let config = ConfigType::Topics.entity(plan.name.as_str());
-        let op = match create.step {
-            Step::Look => match looked(&plan, replies) {
-                Err(refusal) => return self.topic_done(create, Some(refusal), site, out),
-                Ok(version) => set_config(&plan, version),
-            },
+        let plan = create.plans.first().expect("something is being created");
+        let next = match create.step {
+            Step::Look => {
+                looked(plan, replies).map(|version| (Step::SetConfig, set_config(plan, version)))
+            }
             Step::SetConfig => match parts(&replies[0]) {
-                Ok(_) => write_topic(&plan, site, out),
-                Err((1, ZkError::NoNode)) => {
-                    self.next_step(&mut create, Step::CreateConfig);
-                    make(config.clone(), znodes::encode_config(&plan.config))
-                }
-                Err(_) => {
-                    let refusal = Refusal::from(Error::NotController);
-                    return self.topic_done(create, Some(refusal), site, out);
-                }
+                Ok(_) => Ok((Step::CreateTopic, write_topic(plan, site, out))),
+                Err((1, ZkError::NoNode)) => Ok((Step::CreateConfig, create_config(plan))),
+                Err(_) => Err(Refusal::from(Error::NotController)),
             },
-            Step::CreateConfig => write_topic(&plan, site, out),
+            Step::CreateConfig => Ok((Step::CreateTopic, write_topic(plan, site, out))),
             Step::CreateTopic => {
-                let exists = format!("Topic '{}' already exists.", plan.name);
-                let refusal = replies[0].as_ref().err();
-                let refusal = refusal.map(|_| refused(Error::TopicAlreadyExists, exists));
+                let refusal = replies[0].is_err().then(|| already_there(&plan.name));
                 return self.topic_done(create, refusal, site, out);
             }
         };
-        create.step = match (create.step, &op) {
-            (Step::Look, _) => Step::SetConfig,
-            (Step::CreateConfig, Op::Create(made)) if made.path == config => Step::CreateConfig,
-            _ => Step::CreateTopic,
-        };
-        self.go_on(number, Errand::Create(create), vec![op], site, out);
-    }
-
-    fn next_step(&self, create: &mut Create, step: Step) {
-        create.step = step;
+        match next {
+            Ok((step, op)) => {
+                create.step = step;
+                self.go_on(number, Errand::Create(create), vec![op], site, out);
+            }
+            Err(refusal) => self.topic_done(create, Some(refusal), site, out),
+        }
     }
 
     fn topic_done(
@@ -326,16 +310,23 @@ fn looked(plan: &Plan, replies: &Replies) -> Result<i32, Refusal> {
         return Err(refused(Error::TopicAlreadyExists, words));
     }
     if replies[1].is_ok() {
-        return Err(refused(Error::TopicAlreadyExists, format!("Topic '{name}' already exists.")));
+        return Err(already_there(name));
     }
     Ok(data(&replies[2]).map_or(-1, |(_, stat)| stat.version))
 }
 
+fn already_there(name: &TopicName) -> Refusal {
+    refused(Error::TopicAlreadyExists, format!("Topic '{name}' already exists."))
+}
+
 fn set_config(plan: &Plan, version: i32) -> Op {
-    let check = Op::Check { path: znodes::controller(), version };
     let path = ConfigType::Topics.entity(plan.name.as_str());
-    let set = Op::SetData { path, data: znodes::encode_config(&plan.config), version: -1 };
-    Op::Multi([check, set].into())
+    set_fenced(path, &plan.config, version)
+}
+
+fn create_config(plan: &Plan) -> Op {
+    let path = ConfigType::Topics.entity(plan.name.as_str());
+    make(path, znodes::encode_config(&plan.config))
 }
 
 fn write_topic(plan: &Plan, site: Site<'_>, out: &mut Outbox<'_, Words>) -> Op {
