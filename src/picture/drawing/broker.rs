@@ -125,7 +125,7 @@ fn tall_title(card: &Card, broker: &Broker) -> Drawing {
         drawing.path((x + 36, y + 20), POINTS, class);
         drawing.path((x + 36, y + 20), "M0 14.5h19", "ln15");
         let epoch = Phrase::key("page.broker.controller").with("n", crown.epoch);
-        drawing.text((x + 12, y + 95), epoch, "t12");
+        drawing.text((x + 12, y + 95), epoch, "t11");
     } else if let Some(group) = broker.coordinates.first() {
         let words = Phrase::key("page.broker.coordinates").with("group", group);
         drawing.text((x + 12, y + 95), words, "t12");

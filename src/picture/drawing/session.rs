@@ -67,8 +67,7 @@ fn words((x, y): (i32, i32), session: &Session, light: Light, plate: &Plate) -> 
     let mut drawing = Drawing::new();
     let left = x + plate.ring + 9;
     if session.thread == Thread::Held {
-        let held = Phrase::key("page.session.held").with_phrase("session", session.called.clone());
-        drawing.text((left, y + 4), held, "t11 i2");
+        drawing.text((left, y + 4), Phrase::key("page.session.held"), "t11 i2");
     } else if light == Light::Lit {
         let words = Phrase::key("page.session.left")
             .with_phrase("left", seconds(session.left))

@@ -3,11 +3,13 @@
 //! Names are document, so that they can be read and pointed at; the bands are one canvas, painted
 //! when something has moved. *Invariant:* what the canvas shows is said in the names as well.
 
-use leptos::ev;
 use leptos::html;
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
-use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement, PointerEvent, WheelEvent};
+use wasm_bindgen::prelude::Closure;
+use web_sys::{
+    CanvasRenderingContext2d, HtmlCanvasElement, PointerEvent, ResizeObserver, WheelEvent,
+};
 
 use super::PanelHead;
 use crate::kafka::znodes;
@@ -47,8 +49,7 @@ pub fn Lanes(
     let seen = move || window(view, mirror, scale.get_untracked(), size.get_untracked());
     paint_when_changed(canvas, picture, (view, mirror), size);
     let height = move || format!("{}px", picture.with(|picture| picture.height / 10));
-    let tall = Memo::new(move |_| picture.with(|picture| picture.height));
-    measure(canvas, size, tall);
+    measure(canvas, size);
     let names = Memo::new(move |_| {
         picture.with(|picture| picture.rows.iter().map(row).collect::<Vec<_>>())
     });
@@ -224,23 +225,26 @@ fn zoom(view: View, scale: RwSignal<u64>, event: &WheelEvent) {
     });
 }
 
-/// Follows the canvas's size on the page.
-fn measure(canvas: NodeRef<html::Canvas>, size: RwSignal<(i32, i32)>, tall: Memo<i32>) {
+/// Follows the size of the canvas's seat on the page.
+fn measure(canvas: NodeRef<html::Canvas>, size: RwSignal<(i32, i32)>) {
     let look = move || {
-        let Some(canvas) = canvas.get_untracked() else { return };
-        let Some(seat) = canvas.parent_element() else { return };
+        let Some(seat) = canvas.get_untracked().and_then(|canvas| canvas.parent_element()) else {
+            return;
+        };
         let now = (seat.client_width(), seat.client_height());
         if now != size.get_untracked() && now.0 > 0 {
             size.set(now);
         }
     };
     Effect::new(move |_| {
-        canvas.track();
-        tall.track();
-        request_animation_frame(look);
+        let Some(seat) = canvas.get().and_then(|canvas| canvas.parent_element()) else { return };
+        let look = Closure::<dyn Fn()>::new(look);
+        if let Ok(observer) = ResizeObserver::new(look.as_ref().unchecked_ref()) {
+            observer.observe(&seat);
+        }
+        // The page and its lanes live as long as each other.
+        look.forget();
     });
-    let handle = window_event_listener(ev::resize, move |_| look());
-    on_cleanup(move || handle.remove());
 }
 
 fn paint_when_changed(
