@@ -91,6 +91,14 @@ impl MetadataCache {
         self.topic(&tp.topic)?.get(&tp.partition)
     }
 
+    /// Why a broker that does not lead a partition has nothing to say of it.
+    pub fn refusal(&self, tp: &TopicPartition) -> Error {
+        match self.partition(tp) {
+            Some(_) => Error::NotLeaderOrFollower,
+            None => Error::UnknownTopicOrPartition,
+        }
+    }
+
     /// How many of a topic's partitions have a live leader.
     pub fn led_partitions(&self, topic: &TopicName) -> usize {
         let partitions = self.topic(topic).into_iter().flat_map(OrdMap::values);

@@ -571,11 +571,7 @@ impl Replicas {
             records: Vec::new(),
         };
         let Some(partition) = self.partitions.get(&asked.partition) else {
-            let known = turn.cache.partition(&asked.partition).is_some();
-            answer.error = Some(match known {
-                true => Error::NotLeaderOrFollower,
-                false => Error::UnknownTopicOrPartition,
-            });
+            answer.error = Some(turn.cache.refusal(&asked.partition));
             return answer;
         };
         answer.error = partition.may_read(asked).err();
@@ -641,11 +637,7 @@ impl Replicas {
     ) -> Part {
         let min_isr = self.min_isr(&tp.topic, turn);
         let Some(partition) = self.partitions.get_mut(tp).filter(|p| p.leads()) else {
-            let known = turn.cache.partition(tp).is_some();
-            return Part::Known(Err(match known {
-                true => Error::NotLeaderOrFollower,
-                false => Error::UnknownTopicOrPartition,
-            }));
+            return Part::Known(Err(turn.cache.refusal(tp)));
         };
         if acks == Acks::All && partition.isr.len() < partition.effective_min_isr(min_isr) {
             return Part::Known(Err(Error::NotEnoughReplicas));
@@ -745,11 +737,7 @@ impl Replicas {
         let find = |tp: &TopicPartition, at: ListOffsetsAt| {
             let Some(partition) = self.partitions.get(tp).filter(|partition| partition.leads())
             else {
-                let known = turn.cache.partition(tp).is_some();
-                return Err(match known {
-                    true => Error::NotLeaderOrFollower,
-                    false => Error::UnknownTopicOrPartition,
-                });
+                return Err(turn.cache.refusal(tp));
             };
             Ok(match at {
                 ListOffsetsAt::Earliest => partition.log.start(),

@@ -82,8 +82,7 @@ impl Controller {
         if self.context.to_delete.contains(&tp.topic) {
             return Err(Error::InvalidTopic);
         }
-        let leader = known.leadership.as_ref().map(|leadership| leadership.state.leader);
-        let leader = leader.ok_or(Error::UnknownTopicOrPartition)?;
+        let leader = known.leader().ok_or(Error::UnknownTopicOrPartition)?;
         let needed = match kind {
             ElectionType::Preferred => known.assignment.replicas.first() != Some(&leader),
             ElectionType::Unclean => !self.context.is_online(leader),

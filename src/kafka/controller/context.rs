@@ -111,6 +111,13 @@ pub struct KnownPartition {
     pub phase: PartitionPhase,
 }
 
+impl KnownPartition {
+    /// Who leads it, `BrokerId::NONE` for nobody; `None` if it never had a leader.
+    pub fn leader(&self) -> Option<BrokerId> {
+        self.leadership.as_ref().map(|leadership| leadership.state.leader)
+    }
+}
+
 /// A replica, named by partition and broker.
 pub type Replica = (TopicPartition, BrokerId);
 
@@ -187,6 +194,11 @@ impl Knowledge {
         self.partitions.get(tp)?.leadership.as_ref()
     }
 
+    /// Who leads a partition, as [`KnownPartition::leader`] has it.
+    pub fn leader(&self, tp: &TopicPartition) -> Option<BrokerId> {
+        self.partitions.get(tp)?.leader()
+    }
+
     /// Notes the leadership of a partition.
     pub fn lead(&mut self, tp: &TopicPartition, leadership: Leadership) {
         if let Some(known) = self.partitions.get(tp) {
@@ -252,8 +264,7 @@ impl Knowledge {
     /// Partitions whose leader is not online, of topics that are not being deleted.
     pub fn with_offline_leader(&self) -> Vec<TopicPartition> {
         let offline = |(tp, known): &(&TopicPartition, &KnownPartition)| {
-            let leader = known.leadership.as_ref().map(|leadership| leadership.state.leader);
-            leader.is_some_and(|leader| !self.is_online(leader))
+            known.leader().is_some_and(|leader| !self.is_online(leader))
                 && !self.to_delete.contains(&tp.topic)
         };
         self.partitions.iter().filter(offline).map(|(tp, _)| tp.clone()).collect()

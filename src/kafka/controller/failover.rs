@@ -307,7 +307,7 @@ impl Controller {
     fn start_partitions(&mut self) {
         let tps: Vec<TopicPartition> = self.context.partitions.keys().cloned().collect();
         for tp in tps {
-            let leader = self.context.leadership(&tp).map(|leadership| leadership.state.leader);
+            let leader = self.context.leader(&tp);
             let phase = match leader {
                 Some(leader) if self.context.is_online(leader) => PartitionPhase::Online,
                 Some(_) => PartitionPhase::Offline,

@@ -410,7 +410,7 @@ impl Controller {
     }
 
     fn move_leader(&mut self, tp: TopicPartition) {
-        let leader = self.context.leadership(&tp).map(|leadership| leadership.state.leader);
+        let leader = self.context.leader(&tp);
         let stays = leader.is_some_and(|leader| {
             let replicas = &self.context.assignment(&tp).replicas;
             replicas.contains(&leader) && self.context.is_online(leader)

@@ -92,7 +92,7 @@ impl Controller {
 
     fn replicas_new(&mut self, broker: BrokerId, tps: &[TopicPartition]) {
         for tp in tps {
-            let leader = self.context.leadership(tp).map(|leadership| leadership.state.leader);
+            let leader = self.context.leader(tp);
             if leader == Some(broker) {
                 continue;
             }

@@ -49,9 +49,7 @@ impl Controller {
                 && !self.context.to_delete.contains(&tp.topic)
         };
         let tps = self.context.partitions_on(id).into_iter().filter(concerned);
-        let leads = |tp: &TopicPartition| {
-            self.context.leadership(tp).is_some_and(|leadership| leadership.state.leader == id)
-        };
+        let leads = |tp: &TopicPartition| self.context.leader(tp) == Some(id);
         let (led, followed): (Vec<_>, Vec<_>) = tps.partition(leads);
         let offline = followed.iter().map(|tp| (tp.clone(), id)).collect();
         self.next_all([
@@ -82,10 +80,10 @@ impl Controller {
     }
 
     fn replicated_led_by(&self, id: BrokerId) -> Vec<TopicPartition> {
-        let leads = self.context.partitions.iter().filter(|(_, known)| {
-            let leader = known.leadership.as_ref().map(|leadership| leadership.state.leader);
-            leader == Some(id) && known.assignment.replicas.len() > 1
-        });
+        let leads =
+            self.context.partitions.iter().filter(|(_, known)| {
+                known.leader() == Some(id) && known.assignment.replicas.len() > 1
+            });
         leads.map(|(tp, _)| tp.clone()).collect()
     }
 }
