@@ -1,0 +1,134 @@
+//! Following: one fetch under way to each leader, and what comes back.
+//!
+//! *Invariant: what is fetched is appended where the log ends, or not at all.*
+
+use std::sync::Arc;
+
+use super::Replicas;
+use crate::kafka::broker::Turn;
+use crate::kafka::id::{BrokerId, Offset, TopicPartition};
+use crate::kafka::message::{FetchPartition, FetchRequest, FetchResponse, PartitionFetchResponse};
+use crate::kafka::partition::Partition;
+use crate::kafka::wire::Purpose;
+use crate::kafka::words::{BrokerFact, BrokerTimer};
+
+impl Replicas {
+    pub(super) fn stop_fetching(&mut self, tp: &TopicPartition) {
+        for fetcher in self.fetchers.values_mut() {
+            if fetcher.partitions.contains_key(tp) {
+                Arc::make_mut(&mut fetcher.partitions).remove(tp);
+            }
+        }
+    }
+
+    pub(super) fn drop_idle_fetchers(&mut self, turn: &mut Turn<'_, '_>) {
+        let idle = self.fetchers.iter().filter(|(_, fetcher)| fetcher.partitions.is_empty());
+        let idle: Vec<BrokerId> = idle.map(|(&leader, _)| leader).collect();
+        for leader in idle {
+            self.fetchers.remove(&leader);
+            turn.wire.forget(Purpose::Fetch(leader));
+            turn.out.disarm(BrokerTimer::FetchBackoff(leader));
+        }
+    }
+
+    /// Sends the next fetch to a leader, if none is on its way.
+    pub fn fetch_from(&mut self, leader: BrokerId, turn: &mut Turn<'_, '_>) {
+        let Some(fetcher) = self.fetchers.get_mut(&leader).filter(|fetcher| !fetcher.busy) else {
+            return;
+        };
+        let now = turn.out.now();
+        let ready = fetcher.partitions.iter().filter(|(_, at)| **at <= now);
+        let partitions = &self.partitions;
+        let max_bytes = turn.settings.replica_fetch_max_bytes;
+        let topics: Vec<FetchPartition> =
+            ready.filter_map(|(tp, _)| Some(fetch_of(partitions.get(tp)?, max_bytes))).collect();
+        if topics.is_empty() {
+            if let Some(&at) = fetcher.partitions.values().min() {
+                turn.out.arm(BrokerTimer::FetchBackoff(leader), at.since(now));
+            }
+            return;
+        }
+        fetcher.busy = true;
+        let request = FetchRequest {
+            replica_id: self.me,
+            max_wait: turn.settings.replica_fetch_wait_max,
+            min_bytes: turn.settings.replica_fetch_min_bytes,
+            topics,
+        };
+        turn.wire.call(fetcher.leader.process, Purpose::Fetch(leader), request, turn.out);
+    }
+
+    /// The fetcher has waited after a failure.
+    pub fn fetch_again(&mut self, leader: BrokerId, turn: &mut Turn<'_, '_>) {
+        if let Some(fetcher) = self.fetchers.get_mut(&leader) {
+            fetcher.busy = false;
+            self.fetch_from(leader, turn);
+        }
+    }
+
+    /// The connection to a leader has broken.
+    pub fn fetch_lost(&mut self, leader: BrokerId, turn: &mut Turn<'_, '_>) {
+        if self.fetchers.contains_key(&leader) {
+            let backoff = turn.settings.replica_fetch_backoff;
+            turn.out.arm(BrokerTimer::FetchBackoff(leader), backoff);
+        }
+    }
+
+    /// Takes what a leader has sent.
+    // Source: AbstractFetcherThread.processFetchRequest
+    pub fn fetched(&mut self, leader: BrokerId, response: FetchResponse, turn: &mut Turn<'_, '_>) {
+        let Some(fetcher) = self.fetchers.get_mut(&leader) else { return };
+        fetcher.busy = false;
+        let later = turn.out.now() + turn.settings.replica_fetch_backoff;
+        for answer in response.responses {
+            if !fetcher.partitions.contains_key(&answer.partition) {
+                continue;
+            }
+            let Some(partition) = self.partitions.get_mut(&answer.partition) else { continue };
+            match answer.error {
+                Some(_) => {
+                    let partitions = Arc::make_mut(&mut fetcher.partitions);
+                    partitions.insert(answer.partition, later);
+                }
+                None => take_fetched(partition, answer, turn),
+            }
+        }
+        self.fetch_from(leader, turn);
+    }
+}
+
+/// What a follower asks for.
+fn fetch_of(partition: &Partition, max_bytes: i32) -> FetchPartition {
+    FetchPartition {
+        partition: partition.tp.clone(),
+        current_leader_epoch: Some(partition.leader_epoch),
+        fetch_offset: partition.log.end(),
+        last_fetched_epoch: partition.log.latest_epoch(),
+        log_start_offset: partition.log.start(),
+        partition_max_bytes: max_bytes,
+    }
+}
+
+/// A follower takes what it has fetched.
+// Source: ReplicaFetcherThread.processPartitionData, truncateOnFetchResponse
+fn take_fetched(
+    partition: &mut Partition,
+    answer: PartitionFetchResponse,
+    turn: &mut Turn<'_, '_>,
+) {
+    if let Some(end) = answer.diverging_epoch {
+        let (from, to) = (partition.log.end(), partition.cut_for(end));
+        partition.truncate(to);
+        if to == from {
+            return;
+        }
+        let partition = partition.tp.clone();
+        return turn.out.tell(BrokerFact::Truncated { partition, to, from });
+    }
+    for batch in answer.records {
+        if batch.base_offset == partition.log.end() {
+            partition.log.append_fetched(batch);
+        }
+    }
+    partition.hw = answer.high_watermark.min(partition.log.end()).max(Offset(0));
+}

@@ -1,0 +1,153 @@
+//! How far followers are: the HW that follows from it, and the ISRs that are asked for.
+//!
+//! *Invariant: one request for ISRs is under way to the controller.*
+
+use super::{ASK_AGAIN, Replicas};
+use crate::kafka::broker::Turn;
+use crate::kafka::control::{AlterPartitionRequest, AlterPartitionResponse, AlteredPartition};
+use crate::kafka::error::Error;
+use crate::kafka::id::{BrokerId, TopicPartition};
+use crate::kafka::message::FetchPartition;
+use crate::kafka::partition::{PendingIsr, Rules};
+use crate::kafka::wire::Purpose;
+use crate::kafka::words::{BrokerFact, BrokerTimer, Brokers};
+
+impl Replicas {
+    /// Raises a partition's HW; whoever waits for that is looked at.
+    pub(super) fn raise_hw(&mut self, tp: &TopicPartition, turn: &mut Turn<'_, '_>) {
+        let min_isr = self.min_isr(&tp.topic, turn);
+        let Some(partition) = self.partitions.get_mut(tp) else { return };
+        let lives = |id| turn.cache.broker(id).is_some();
+        let lag = turn.settings.replica_lag_time_max;
+        let rules = Rules { me: self.me, lag, min_isr, lives: &lives };
+        if partition.raise_hw(rules, turn.out.now()) {
+            self.wake(tp, turn);
+        }
+    }
+
+    /// A follower has fetched: notes how far it is, and what follows from that.
+    pub(super) fn note_fetch(
+        &mut self,
+        follower: BrokerId,
+        asked: &FetchPartition,
+        turn: &mut Turn<'_, '_>,
+    ) {
+        let tp = &asked.partition;
+        let min_isr = self.min_isr(&tp.topic, turn);
+        let lives = |id| turn.cache.broker(id).is_some();
+        let lag = turn.settings.replica_lag_time_max;
+        let rules = Rules { me: self.me, lag, min_isr, lives: &lives };
+        let Some(partition) = self.partitions.get_mut(tp) else { return };
+        let fits = partition.may_read(asked).is_ok() && partition.diverging(asked) == Ok(None);
+        if !fits {
+            return;
+        }
+        let now = turn.out.now();
+        partition.fetched_by(follower, asked.fetch_offset, now);
+        if let Some(wish) = partition.expand_isr(follower, rules) {
+            self.wishes.insert(tp.clone(), wish);
+        }
+        if partition.raise_hw(rules, now) {
+            self.wake(tp, turn);
+        }
+    }
+
+    /// Looks for followers that have fallen behind.
+    // Source: ReplicaManager.maybeShrinkIsr
+    pub fn shrink_isrs(&mut self, turn: &mut Turn<'_, '_>) {
+        let lag = turn.settings.replica_lag_time_max;
+        turn.out.arm(BrokerTimer::IsrExpiration, lag.divided_by(2));
+        let led = self.partitions.iter().filter(|(_, partition)| partition.leads());
+        let led: Vec<TopicPartition> = led.map(|(tp, _)| tp.clone()).collect();
+        for tp in led {
+            let lives = |id| turn.cache.broker(id).is_some();
+            let rules = Rules { me: self.me, lag, min_isr: 1, lives: &lives };
+            let partition = self.partitions.get_mut(&tp).expect("it was just there");
+            if let Some(wish) = partition.shrink_isr(rules, turn.out.now()) {
+                self.wishes.insert(tp, wish);
+            }
+        }
+        self.send_wishes(turn);
+    }
+
+    pub(super) fn forget_wish(&mut self, tp: &TopicPartition) {
+        self.wishes.remove(tp);
+    }
+
+    /// Sends to the controller what is wished for, if nothing is on its way.
+    pub fn send_wishes(&mut self, turn: &mut Turn<'_, '_>) {
+        if !self.asked.is_empty() || self.wishes.is_empty() {
+            return;
+        }
+        let Some(controller) = turn.cache.broker(turn.cache.controller()) else {
+            return turn.out.arm(BrokerTimer::ControllerAgain, ASK_AGAIN);
+        };
+        self.asked = self.wishes.clone();
+        let request = AlterPartitionRequest {
+            broker_id: self.me,
+            broker_epoch: turn.broker_epoch,
+            partitions: self.wishes.values().cloned().collect(),
+        };
+        turn.wire.call(controller.process, Purpose::AlterPartition, request, turn.out);
+    }
+
+    /// The controller could not be asked.
+    pub fn wishes_lost(&mut self, turn: &mut Turn<'_, '_>) {
+        self.asked.clear();
+        turn.out.arm(BrokerTimer::ControllerAgain, ASK_AGAIN);
+    }
+
+    /// Takes the controller's answer.
+    // Source: DefaultAlterPartitionManager.handleAlterPartitionResponse
+    pub fn altered(&mut self, response: AlterPartitionResponse, turn: &mut Turn<'_, '_>) {
+        if response.error.is_some() {
+            return self.wishes_lost(turn);
+        }
+        let asked = std::mem::take(&mut self.asked);
+        let mut again = false;
+        for (tp, outcome) in response.partitions {
+            let is_old = self.wishes.get(&tp) != asked.get(&tp);
+            if is_old && outcome.is_err() {
+                continue;
+            }
+            let retry = self.altered_one(&tp, outcome, turn);
+            if !retry && !is_old {
+                self.wishes.remove(&tp);
+            }
+            again |= retry;
+        }
+        match again {
+            true => turn.out.arm(BrokerTimer::ControllerAgain, ASK_AGAIN),
+            false => self.send_wishes(turn),
+        }
+    }
+
+    fn altered_one(
+        &mut self,
+        tp: &TopicPartition,
+        outcome: Result<AlteredPartition, Error>,
+        turn: &mut Turn<'_, '_>,
+    ) -> bool {
+        let Some(partition) = self.partitions.get_mut(tp).filter(|p| p.leads()) else {
+            return false;
+        };
+        let altered = match outcome {
+            Ok(altered) => altered,
+            Err(error) => return partition.isr_refused(error),
+        };
+        let isr = Brokers(altered.isr.clone());
+        let fact = match partition.isr_altered(&altered) {
+            Some(PendingIsr::Expand(_)) => {
+                Some(BrokerFact::IsrExpanded { partition: tp.clone(), isr })
+            }
+            Some(PendingIsr::Shrink(_)) => {
+                Some(BrokerFact::IsrShrunk { partition: tp.clone(), isr })
+            }
+            None => None,
+        };
+        fact.into_iter().for_each(|fact| turn.out.tell(fact));
+        self.raise_hw(tp, turn);
+        self.wake(tp, turn);
+        false
+    }
+}

@@ -1,0 +1,185 @@
+//! What the controller's orders make of a broker's replicas: they lead, follow, stop, or go.
+//!
+//! *Invariant: an order that is older than what is known changes nothing.*
+
+use std::sync::Arc;
+
+use super::{Fetcher, Note, Replicas};
+use crate::kafka::broker::Turn;
+use crate::kafka::control::{
+    LeaderAndIsrRequest, LeaderAndIsrResponse, PartitionState, StopReplicaRequest,
+    StopReplicaResponse, Stopping,
+};
+use crate::kafka::error::Error;
+use crate::kafka::id::{BrokerId, CONSUMER_OFFSETS, ControllerEpoch, Offset, TopicPartition};
+use crate::kafka::log::PartitionLog;
+use crate::kafka::partition::Partition;
+use crate::kafka::words::{BrokerFact, Brokers};
+use crate::sim::SimTime;
+
+impl Replicas {
+    /// Whether an order comes from a controller that is not the newest known; else notes it.
+    pub fn is_stale(&mut self, epoch: ControllerEpoch) -> bool {
+        let stale = epoch < self.controller_epoch;
+        self.controller_epoch = self.controller_epoch.max(epoch);
+        stale
+    }
+
+    /// Leads and follows as ordered.
+    // Source: ReplicaManager.becomeLeaderOrFollower
+    pub fn obey(
+        &mut self,
+        request: &LeaderAndIsrRequest,
+        turn: &mut Turn<'_, '_>,
+    ) -> LeaderAndIsrResponse {
+        let mut partition_errors = Vec::new();
+        if self.is_stale(request.order.controller_epoch) {
+            let error = Some(Error::StaleControllerEpoch);
+            return LeaderAndIsrResponse { error, partition_errors };
+        }
+        for state in request.partition_states.iter() {
+            match self.is_news(state) {
+                Err(error) => partition_errors.push((state.partition.clone(), error)),
+                Ok(()) if state.leader == self.me => self.lead(state, turn),
+                Ok(()) => self.follow(state, request, turn),
+            }
+        }
+        self.drop_idle_fetchers(turn);
+        let leaders: Vec<BrokerId> = self.fetchers.keys().copied().collect();
+        leaders.into_iter().for_each(|leader| self.fetch_from(leader, turn));
+        LeaderAndIsrResponse { error: None, partition_errors }
+    }
+
+    fn is_news(&self, state: &PartitionState) -> Result<(), Error> {
+        let known = self.partitions.get(&state.partition).map(|known| known.leader_epoch);
+        if known.is_some_and(|epoch| epoch >= state.leader_epoch) {
+            return Err(Error::StaleControllerEpoch);
+        }
+        match state.replicas.contains(&self.me) {
+            true => Ok(()),
+            false => Err(Error::UnknownTopicOrPartition),
+        }
+    }
+
+    /// The replica, taken from the disk or made if it does not serve yet.
+    fn serve(&mut self, tp: &TopicPartition) -> &mut Partition {
+        if !self.partitions.contains_key(tp) {
+            let stored = self.stored.get(tp).cloned();
+            self.stored.remove(tp);
+            let (log, hw) = match stored {
+                Some(stored) => (stored.log, stored.checkpointed_hw),
+                None => (PartitionLog::default(), Offset(0)),
+            };
+            self.partitions.insert(tp.clone(), Partition::new(tp.clone(), log, hw));
+            if !self.configs.contains_key(&tp.topic) {
+                self.notes.push(Note::NewTopic(tp.topic.clone()));
+                self.configs.insert(tp.topic.clone(), Arc::default());
+            }
+        }
+        self.partitions.get_mut(tp).expect("it is there now")
+    }
+
+    fn lead(&mut self, state: &PartitionState, turn: &mut Turn<'_, '_>) {
+        let tp = &state.partition;
+        self.stop_fetching(tp);
+        self.forget_wish(tp);
+        let (me, now) = (self.me, turn.out.now());
+        let partition = self.serve(tp);
+        let is_new = partition.make_leader(state, me, now);
+        if is_new {
+            turn.out.tell(BrokerFact::BecameLeader {
+                partition: tp.clone(),
+                epoch: state.leader_epoch,
+                isr: Brokers(state.isr.clone()),
+                leo: partition.log.end(),
+            });
+            self.note_offsets(tp, Note::LeadsOffsets(tp.partition));
+        }
+        self.raise_hw(tp, turn);
+        self.wake(tp, turn);
+    }
+
+    fn follow(
+        &mut self,
+        state: &PartitionState,
+        request: &LeaderAndIsrRequest,
+        turn: &mut Turn<'_, '_>,
+    ) {
+        let tp = &state.partition;
+        self.forget_wish(tp);
+        let partition = self.serve(tp);
+        let (led, before) = (partition.leads(), partition.leader);
+        partition.make_follower(state);
+        if led || before != state.leader {
+            turn.out.tell(BrokerFact::BecameFollower {
+                partition: tp.clone(),
+                epoch: state.leader_epoch,
+                leader: state.leader,
+            });
+        }
+        if led {
+            self.note_offsets(tp, Note::LeavesOffsets(tp.partition));
+            self.wake(tp, turn);
+        }
+        let leader = request.live_leaders.iter().find(|leader| leader.id == state.leader);
+        if let Some(leader) = leader {
+            self.stop_fetching(tp);
+            let fetcher = self.fetchers.entry(leader.id).or_insert_with(|| Fetcher {
+                leader: leader.clone(),
+                partitions: Arc::default(),
+                busy: false,
+            });
+            fetcher.leader = leader.clone();
+            Arc::make_mut(&mut fetcher.partitions).insert(tp.clone(), SimTime::ZERO);
+        }
+    }
+
+    fn note_offsets(&mut self, tp: &TopicPartition, note: Note) {
+        if tp.topic.as_str() == CONSUMER_OFFSETS {
+            self.notes.push(note);
+        }
+    }
+
+    /// Stops as ordered.
+    // Source: ReplicaManager.stopReplicas
+    pub fn stop(
+        &mut self,
+        request: &StopReplicaRequest,
+        turn: &mut Turn<'_, '_>,
+    ) -> StopReplicaResponse {
+        let mut partition_errors = Vec::new();
+        if self.is_stale(request.order.controller_epoch) {
+            let error = Some(Error::StaleControllerEpoch);
+            return StopReplicaResponse { error, partition_errors };
+        }
+        for stop in request.partitions.iter() {
+            let tp = &stop.partition;
+            let known = self.partitions.get(tp).map(|known| known.leader_epoch);
+            let fenced = stop.leader_epoch.0 >= 0 && known.is_some_and(|k| k > stop.leader_epoch);
+            let error = fenced.then_some(Error::FencedLeaderEpoch);
+            if !fenced {
+                self.stop_one(tp, stop.stopping, turn);
+            }
+            partition_errors.push((tp.clone(), error));
+        }
+        self.drop_idle_fetchers(turn);
+        StopReplicaResponse { error: None, partition_errors }
+    }
+
+    fn stop_one(&mut self, tp: &TopicPartition, stopping: Stopping, turn: &mut Turn<'_, '_>) {
+        self.stop_fetching(tp);
+        self.forget_wish(tp);
+        if stopping == Stopping::KeepLog {
+            return;
+        }
+        self.stored.remove(tp);
+        if self.partitions.remove(tp).is_some() {
+            self.note_offsets(tp, Note::LeavesOffsets(tp.partition));
+            turn.out.tell(BrokerFact::LogDeleted { partition: tp.clone() });
+            self.wake(tp, turn);
+        }
+        if !self.partitions.keys().any(|other| other.topic == tp.topic) {
+            self.configs.remove(&tp.topic);
+        }
+    }
+}

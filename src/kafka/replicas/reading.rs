@@ -1,0 +1,169 @@
+//! Reading: fetches of followers and consumers, and where logs begin and end.
+//!
+//! *Invariant: only a follower reads beyond the HW.*
+
+use std::sync::Arc;
+
+use super::{Replicas, WaitingFetch};
+use crate::kafka::broker::Turn;
+use crate::kafka::error::Error;
+use crate::kafka::id::{BrokerId, Offset, TopicPartition};
+use crate::kafka::message::{
+    FetchPartition, FetchRequest, FetchResponse, ListOffsetsAt, ListOffsetsRequest,
+    ListOffsetsResponse, PartitionFetchResponse,
+};
+use crate::kafka::partition::{Partition, Role};
+use crate::kafka::wire::Caller;
+use crate::sim::Span;
+
+impl Replicas {
+    /// Takes a fetch of a follower or a consumer.
+    pub fn fetch(&mut self, caller: Caller, request: FetchRequest, turn: &mut Turn<'_, '_>) {
+        if request.replica_id != BrokerId::NONE {
+            for asked in &request.topics {
+                self.note_fetch(request.replica_id, asked, turn);
+            }
+            self.send_wishes(turn);
+        }
+        let deadline = turn.out.now() + request.max_wait;
+        if request.max_wait == Span::ZERO || self.is_ready(&request) {
+            return self.answer_fetch(caller, &request, turn);
+        }
+        let number = self.number();
+        self.fetches.insert(number, Arc::new(WaitingFetch { caller, request, deadline }));
+        self.arm(deadline, turn);
+    }
+
+    /// Whether a fetch need not wait any longer.
+    // Source: DelayedFetch.tryComplete
+    pub(super) fn is_ready(&self, request: &FetchRequest) -> bool {
+        request.topics.iter().any(|asked| {
+            let Some(partition) = self.partitions.get(&asked.partition) else { return true };
+            let limit = limit_for(partition, request.replica_id);
+            let fails = partition.may_read(asked).is_err()
+                || partition.diverging(asked) != Ok(None)
+                || asked.fetch_offset > partition.log.end();
+            fails || partition.log.holds_any(asked.fetch_offset, limit)
+        })
+    }
+
+    pub(super) fn answer_fetch(
+        &mut self,
+        caller: Caller,
+        request: &FetchRequest,
+        turn: &mut Turn<'_, '_>,
+    ) {
+        let follower = request.replica_id;
+        let mut responses = Vec::new();
+        for asked in &request.topics {
+            let answer = self.read(asked, follower, turn);
+            if follower == BrokerId::NONE || self.is_worth_telling(follower, &answer) {
+                responses.push(answer);
+            }
+        }
+        let response = FetchResponse { responses };
+        turn.answer(caller, response);
+    }
+
+    /// A follower is told only of partitions of which there is something to tell.
+    // Source: FetchSession (KIP-227): CachedPartition.maybeUpdateResponseData
+    fn is_worth_telling(&mut self, id: BrokerId, answer: &PartitionFetchResponse) -> bool {
+        let silent =
+            answer.error.is_none() && answer.records.is_empty() && answer.diverging_epoch.is_none();
+        let partition = self.partitions.get(&answer.partition);
+        let told = match partition.map(|partition| &partition.role) {
+            Some(Role::Leader(leading)) => leading.followers.get(&id).map(|f| f.told_hw),
+            _ => None,
+        };
+        if silent && told == Some(answer.high_watermark) {
+            return false;
+        }
+        if let Some(partition) = self.partitions.get_mut(&answer.partition)
+            && let Role::Leader(leading) = &mut partition.role
+            && let Some(follower) = leading.followers.get_mut(&id)
+        {
+            follower.told_hw = answer.high_watermark;
+        }
+        true
+    }
+
+    fn read(
+        &self,
+        asked: &FetchPartition,
+        replica: BrokerId,
+        turn: &Turn<'_, '_>,
+    ) -> PartitionFetchResponse {
+        let mut answer = PartitionFetchResponse {
+            partition: asked.partition.clone(),
+            error: None,
+            high_watermark: Offset::NONE,
+            log_start_offset: Offset(0),
+            diverging_epoch: None,
+            records: Vec::new(),
+        };
+        let Some(partition) = self.partitions.get(&asked.partition) else {
+            answer.error = Some(turn.cache.refusal(&asked.partition));
+            return answer;
+        };
+        answer.error = partition.may_read(asked).err();
+        if answer.error.is_some() {
+            return answer;
+        }
+        answer.high_watermark = partition.hw;
+        match partition.diverging(asked) {
+            Err(error) => answer.error = Some(error),
+            Ok(Some(end)) => answer.diverging_epoch = Some(end),
+            Ok(None) if asked.fetch_offset > partition.log.end() => {
+                answer.error = Some(Error::OffsetOutOfRange);
+            }
+            Ok(None) => {
+                let limit = limit_for(partition, replica);
+                let max_bytes = asked.partition_max_bytes;
+                answer.records = partition.log.read(asked.fetch_offset, limit, max_bytes);
+            }
+        }
+        answer
+    }
+
+    /// Answers where logs begin and end.
+    pub fn list_offsets(
+        &self,
+        request: &ListOffsetsRequest,
+        turn: &Turn<'_, '_>,
+    ) -> ListOffsetsResponse {
+        let find = |tp: &TopicPartition, at: ListOffsetsAt| {
+            let Some(partition) = self.partitions.get(tp).filter(|partition| partition.leads())
+            else {
+                return Err(turn.cache.refusal(tp));
+            };
+            Ok(match at {
+                ListOffsetsAt::Earliest => partition.log.start(),
+                ListOffsetsAt::Latest => limit_for(partition, request.replica_id),
+                ListOffsetsAt::Time(time) => {
+                    let found = partition.log.find_time(time);
+                    found.filter(|&offset| offset < partition.hw).unwrap_or(Offset::NONE)
+                }
+            })
+        };
+        let topics = request.topics.iter().map(|(tp, at)| (tp.clone(), find(tp, *at)));
+        ListOffsetsResponse { topics: topics.collect() }
+    }
+
+    pub(super) fn forget_told(&mut self, id: BrokerId) {
+        let followed = self.partitions.iter().filter(|(_, p)| p.replicas.contains(&id));
+        let followed: Vec<TopicPartition> = followed.map(|(tp, _)| tp.clone()).collect();
+        for tp in followed {
+            let partition = self.partitions.get_mut(&tp).expect("it was just there");
+            if let Role::Leader(leading) = &mut partition.role
+                && let Some(follower) = leading.followers.get_mut(&id)
+            {
+                follower.told_hw = Offset::NONE;
+            }
+        }
+    }
+}
+
+/// Up to where a reader may read: a follower to the end, everybody else to the HW.
+fn limit_for(partition: &Partition, replica: BrokerId) -> Offset {
+    if replica == BrokerId::NONE { partition.hw } else { partition.log.end() }
+}

@@ -1,0 +1,82 @@
+//! The purgatory: requests that wait for a partition to move, or for their time to be over.
+//!
+//! *Invariant: the timer is armed for the first deadline.*
+
+use super::{Replicas, Waiter, WaitingFetch, WaitingProduce};
+use crate::kafka::broker::Turn;
+use crate::kafka::id::TopicPartition;
+use crate::kafka::metadata_cache::MetadataCache;
+use crate::kafka::words::BrokerTimer;
+use crate::sim::{ProcessId, SimTime};
+
+impl Replicas {
+    pub(super) fn number(&mut self) -> u64 {
+        self.last_number += 1;
+        self.last_number
+    }
+
+    /// Arms the purgatory's timer, if nothing there is due earlier.
+    pub(super) fn arm(&self, deadline: SimTime, turn: &mut Turn<'_, '_>) {
+        let fetches = self.fetches.values().map(|waiting| waiting.deadline);
+        let produces = self.produces.values().map(|waiting| waiting.deadline);
+        let first = fetches.chain(produces).min();
+        if first.is_some_and(|first| first >= deadline) {
+            turn.out.arm(BrokerTimer::Purgatory, deadline.since(turn.out.now()));
+        }
+    }
+
+    /// A partition has moved: looks at all that wait for it.
+    pub(super) fn wake(&mut self, tp: &TopicPartition, turn: &mut Turn<'_, '_>) {
+        let concerns = |waiting: &WaitingFetch| {
+            waiting.request.topics.iter().any(|asked| asked.partition == *tp)
+        };
+        let fetches = self.fetches.iter().filter(|(_, waiting)| concerns(waiting));
+        let ready = fetches.filter(|(_, waiting)| self.is_ready(&waiting.request));
+        let ready: Vec<u64> = ready.map(|(&number, _)| number).collect();
+        for number in ready {
+            let waiting = self.fetches.remove(&number).expect("it was just there");
+            self.answer_fetch(waiting.caller, &waiting.request, turn);
+        }
+        let concerned = |waiting: &WaitingProduce| waiting.parts.iter().any(|(of, _)| of == tp);
+        let produces = self.produces.iter().filter(|(_, waiting)| concerned(waiting));
+        let produces: Vec<u64> = produces.map(|(&number, _)| number).collect();
+        for number in produces {
+            self.try_produce(number, turn);
+        }
+    }
+
+    /// Answers what has waited long enough.
+    pub fn purge(&mut self, turn: &mut Turn<'_, '_>) {
+        let now = turn.out.now();
+        let due = self.fetches.iter().filter(|(_, waiting)| waiting.deadline <= now);
+        let due: Vec<u64> = due.map(|(&number, _)| number).collect();
+        for number in due {
+            let waiting = self.fetches.remove(&number).expect("it was just there");
+            self.answer_fetch(waiting.caller, &waiting.request, turn);
+        }
+        let due = self.produces.iter().filter(|(_, waiting)| waiting.deadline <= now);
+        let due: Vec<u64> = due.map(|(&number, _)| number).collect();
+        for number in due {
+            let waiting = self.produces.remove(&number).expect("it was just there");
+            self.answer_produce(waiting, turn);
+        }
+        let fetches = self.fetches.values().map(|waiting| waiting.deadline);
+        let produces = self.produces.values().map(|waiting| waiting.deadline);
+        if let Some(next) = fetches.chain(produces).min() {
+            turn.out.arm(BrokerTimer::Purgatory, next.since(now));
+        }
+    }
+
+    /// A process that waited is gone. If it was a follower, it has to be told of HWs anew.
+    pub fn hung_up(&mut self, process: ProcessId, cache: &MetadataCache) {
+        let follower = cache.brokers().iter().find(|broker| broker.process == process);
+        if let Some(follower) = follower.map(|broker| broker.id) {
+            self.forget_told(follower);
+        }
+        self.fetches.retain(|_, waiting| waiting.caller.process != process);
+        self.produces.retain(|_, waiting| match &waiting.waiter {
+            Waiter::Client(caller) => caller.process != process,
+            Waiter::Groups(_) => true,
+        });
+    }
+}
