@@ -59,7 +59,7 @@ fn controls_by_a_lost_answer(cluster: &Cluster) -> Option<ProcessId> {
     };
     let controls = |process: &AnyProcess| {
         let running = process.broker().and_then(Broker::running);
-        running.is_some_and(|r| r.controller().is_active() && behind(r.controller().context()))
+        running.is_some_and(|r| r.controller().is_active() && behind(r.controller().knowledge()))
     };
     cluster.processes().find(|(_, _, process)| controls(process)).map(|(id, _, _)| id)
 }

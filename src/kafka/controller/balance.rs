@@ -78,14 +78,14 @@ impl Controller {
 
     /// Whether an election makes sense in a partition.
     fn needs(&self, tp: &TopicPartition, kind: ElectionType) -> Result<(), Error> {
-        let known = self.context.partitions.get(tp).ok_or(Error::UnknownTopicOrPartition)?;
-        if self.context.to_delete.contains(&tp.topic) {
+        let known = self.knowledge.partitions.get(tp).ok_or(Error::UnknownTopicOrPartition)?;
+        if self.knowledge.to_delete.contains(&tp.topic) {
             return Err(Error::InvalidTopic);
         }
         let leader = known.leader().ok_or(Error::UnknownTopicOrPartition)?;
         let needed = match kind {
             ElectionType::Preferred => known.assignment.replicas.first() != Some(&leader),
-            ElectionType::Unclean => !self.context.is_online(leader),
+            ElectionType::Unclean => !self.knowledge.is_online(leader),
         };
         if needed { Ok(()) } else { Err(Error::ElectionNotNeeded) }
     }
@@ -102,7 +102,7 @@ impl Controller {
             return turn.answer(caller, response);
         }
         let all = request.partitions.is_none();
-        let every = || self.context.partitions.keys().cloned().collect();
+        let every = || self.knowledge.partitions.keys().cloned().collect();
         let (mut results, mut needy) = (Vec::new(), Vec::new());
         for tp in request.partitions.unwrap_or_else(every) {
             match self.needs(&tp, request.election_type) {
@@ -141,7 +141,7 @@ impl Controller {
         self.arm_balance(turn.settings.leader_imbalance_check_interval, turn);
         let limit = u64::from(turn.settings.leader_imbalance_per_broker_percentage);
         let mut by_preferred: OrdMap<BrokerId, Vec<TopicPartition>> = OrdMap::new();
-        for (tp, known) in self.context.partitions.iter() {
+        for (tp, known) in self.knowledge.partitions.iter() {
             let preferred = known.assignment.replicas.first();
             if let Some(&preferred) = preferred.filter(|_| !self.is_deleting(&tp.topic)) {
                 by_preferred.entry(preferred).or_default().push(tp.clone());
@@ -162,24 +162,24 @@ impl Controller {
     }
 
     fn is_deleting(&self, topic: &TopicName) -> bool {
-        self.context.to_delete.contains(topic)
+        self.knowledge.to_delete.contains(topic)
     }
 
     fn preferred_can_lead(&self, tp: &TopicPartition) -> bool {
-        let assignment = self.context.assignment(tp);
+        let assignment = self.knowledge.assignment(tp);
         let Some(&preferred) = assignment.replicas.first() else { return false };
         let in_sync = self
-            .context
+            .knowledge
             .leadership(tp)
             .is_some_and(|leadership| leadership.state.isr.contains(&preferred));
-        self.context.reassigning.is_empty() && self.context.is_online(preferred) && in_sync
+        self.knowledge.reassigning.is_empty() && self.knowledge.is_online(preferred) && in_sync
     }
 
     /// A topic may have unclean leaders now: those that nobody leads are tried again.
     // Source: KafkaController.processTopicUncleanLeaderElectionEnable
     pub(super) fn unclean_leaders_allowed(&mut self, topic: &TopicName) {
         let mut tps =
-            self.context.in_phases(&[super::PartitionPhase::New, super::PartitionPhase::Offline]);
+            self.knowledge.in_phases(&[super::PartitionPhase::New, super::PartitionPhase::Offline]);
         tps.retain(|tp| tp.topic == *topic);
         self.next(partitions::Step::Online(tps, Cause::Offline(Unclean::Refused)));
     }

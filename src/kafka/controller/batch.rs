@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::channels::Channels;
-use super::context::Knowledge;
+use super::knowledge::Knowledge;
 use crate::kafka::broker::Turn;
 use crate::kafka::control::{
     LeaderAndIsrRequest, Order, PartitionState, StopReplicaPartition, StopReplicaRequest, Stopping,
@@ -36,15 +36,15 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Orders brokers to lead or follow a partition as the context has it.
+    /// Orders brokers to lead or follow a partition as the controller knows it.
     pub fn order(
         &mut self,
         brokers: &[BrokerId],
         tp: &TopicPartition,
         novelty: Novelty,
-        context: &Knowledge,
+        knowledge: &Knowledge,
     ) {
-        if let Some(state) = context.told(tp) {
+        if let Some(state) = knowledge.told(tp) {
             for &broker in brokers.iter().filter(|id| id.0 >= 0) {
                 let orders = self.orders.entry(broker).or_default();
                 let was_new = orders.get(tp).is_some_and(|state| state.is_new);
@@ -52,13 +52,13 @@ impl Batch {
                 orders.insert(tp.clone(), PartitionState { is_new, ..state.clone() });
             }
         }
-        self.tell(&context.registered(), std::slice::from_ref(tp), context);
+        self.tell(&knowledge.registered(), std::slice::from_ref(tp), knowledge);
     }
 
     /// Tells brokers of partitions.
-    pub fn tell(&mut self, brokers: &[BrokerId], tps: &[TopicPartition], context: &Knowledge) {
+    pub fn tell(&mut self, brokers: &[BrokerId], tps: &[TopicPartition], knowledge: &Knowledge) {
         self.told.extend(brokers.iter().filter(|id| id.0 >= 0));
-        let known = tps.iter().filter_map(|tp| Some((tp.clone(), context.told(tp)?)));
+        let known = tps.iter().filter_map(|tp| Some((tp.clone(), knowledge.told(tp)?)));
         self.news.extend(known);
     }
 
@@ -68,7 +68,7 @@ impl Batch {
         broker: BrokerId,
         tp: &TopicPartition,
         stopping: Stopping,
-        context: &Knowledge,
+        knowledge: &Knowledge,
     ) {
         let stops = self.stops.entry(broker).or_default();
         let before = stops.get(tp).map(|stop| stop.stopping);
@@ -76,7 +76,7 @@ impl Batch {
             Some(Stopping::DeleteLog) => Stopping::DeleteLog,
             _ => stopping,
         };
-        let leader_epoch = context.stopping_epoch(tp);
+        let leader_epoch = knowledge.stopping_epoch(tp);
         let stop = StopReplicaPartition { partition: tp.clone(), leader_epoch, stopping };
         stops.insert(tp.clone(), stop);
     }
@@ -85,24 +85,24 @@ impl Batch {
     pub fn send(
         self,
         (controller_id, controller_epoch): (BrokerId, ControllerEpoch),
-        context: &Knowledge,
+        knowledge: &Knowledge,
         channels: &mut Channels,
         turn: &mut Turn<'_, '_>,
     ) {
         let order = |broker: BrokerId| {
-            let broker_epoch = context.live.get(&broker)?.epoch;
+            let broker_epoch = knowledge.live.get(&broker)?.epoch;
             Some(Order { controller_id, controller_epoch, broker_epoch })
         };
         for (broker, states) in self.orders {
             let Some(order) = order(broker) else { continue };
-            let live_leaders = leaders_of(states.values(), context);
+            let live_leaders = leaders_of(states.values(), knowledge);
             let partition_states = states.into_values().collect();
             let request = LeaderAndIsrRequest { order, partition_states, live_leaders };
             channels.send(broker, request.into(), turn);
         }
         let partition_states: Arc<[PartitionState]> = self.news.into_values().collect();
         let live_brokers: Arc<[BrokerAddress]> =
-            context.live.values().map(|broker| broker.address.clone()).collect();
+            knowledge.live.values().map(|broker| broker.address.clone()).collect();
         for broker in self.told {
             let Some(order) = order(broker) else { continue };
             let (partition_states, live_brokers) = (partition_states.clone(), live_brokers.clone());
@@ -119,9 +119,9 @@ impl Batch {
 
 fn leaders_of<'a>(
     states: impl Iterator<Item = &'a PartitionState>,
-    context: &Knowledge,
+    knowledge: &Knowledge,
 ) -> Arc<[BrokerAddress]> {
     let leaders: OrdSet<BrokerId> = states.map(|state| state.leader).collect();
-    let live = leaders.iter().filter_map(|leader| context.live.get(leader));
+    let live = leaders.iter().filter_map(|leader| knowledge.live.get(leader));
     live.map(|broker| broker.address.clone()).collect()
 }

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use super::context::{LiveBroker, PartitionPhase, Replica, ReplicaPhase};
 use super::failover::{ids_in, live_in};
+use super::knowledge::{LiveBroker, PartitionPhase, Replica, ReplicaPhase};
 use super::{Controller, Step as Any, deletion, partitions, reassignment, replicas};
 use crate::kafka::broker::Turn;
 use crate::kafka::id::{BrokerId, TopicName};
@@ -62,7 +62,7 @@ impl Controller {
             Step::Settled(ids) => self.brokers_settled(ids),
             Step::WatchThem(ids) => self.watch_brokers(&ids, turn),
             Step::Failed(ids) => self.brokers_failed(&ids, turn),
-            Step::LiveAgain(brokers) => Arc::make_mut(&mut self.context.live).extend(brokers),
+            Step::LiveAgain(brokers) => Arc::make_mut(&mut self.knowledge.live).extend(brokers),
             Step::TellUnlessTold(replicas) => self.tell_unless_told(&replicas, turn),
             Step::Modified(id) => {
                 let read = turn.zk.get_data(znodes::broker(id));
@@ -73,7 +73,7 @@ impl Controller {
     }
 
     fn compare(&mut self, found: Found, turn: &mut Turn<'_, '_>) {
-        let known = &self.context.live;
+        let known = &self.knowledge.live;
         let (mut new, mut bounced) = (Found::new(), Found::new());
         for (id, broker) in &found {
             match known.get(id) {
@@ -107,7 +107,7 @@ impl Controller {
         let mut steps: Vec<Any> = Vec::new();
         if !new.is_empty() {
             let started = ids(&new);
-            Arc::make_mut(&mut self.context.live).extend(new);
+            Arc::make_mut(&mut self.knowledge.live).extend(new);
             steps.push(Step::Started(started).into());
         }
         if !bounced.is_empty() {
@@ -123,12 +123,12 @@ impl Controller {
     }
 
     fn brokers_started(&mut self, ids: Vec<BrokerId>, turn: &mut Turn<'_, '_>) {
-        let mut existing = self.context.registered();
+        let mut existing = self.knowledge.registered();
         existing.retain(|id| !ids.contains(id));
         self.update_metadata(&existing, &[], turn);
-        let partitions = self.context.with_leadership();
+        let partitions = self.knowledge.with_leadership();
         self.update_metadata(&ids, &partitions, turn);
-        let replicas = self.context.replicas_on(&ids);
+        let replicas = self.knowledge.replicas_on(&ids);
         self.next_all([
             replicas::Step::To(replicas, ReplicaPhase::Online).into(),
             partitions::Step::TriggerOnline.into(),
@@ -139,8 +139,8 @@ impl Controller {
 
     fn brokers_settled(&mut self, ids: Vec<BrokerId>) {
         let mut deleting: Vec<TopicName> = Vec::new();
-        for (tp, _) in self.context.replicas_on(&ids) {
-            if self.context.to_delete.contains(&tp.topic) && !deleting.contains(&tp.topic) {
+        for (tp, _) in self.knowledge.replicas_on(&ids) {
+            if self.knowledge.to_delete.contains(&tp.topic) && !deleting.contains(&tp.topic) {
                 deleting.push(tp.topic);
             }
         }
@@ -152,19 +152,19 @@ impl Controller {
 
     fn brokers_failed(&mut self, ids: &[BrokerId], turn: &mut Turn<'_, '_>) {
         for id in ids {
-            Arc::make_mut(&mut self.context.live).remove(id);
-            self.context.shutting_down.remove(id);
+            Arc::make_mut(&mut self.knowledge.live).remove(id);
+            self.knowledge.shutting_down.remove(id);
             turn.zk.unwatch_node(&znodes::broker(*id));
         }
-        let replicas = self.context.replicas_on(ids);
+        let replicas = self.knowledge.replicas_on(ids);
         self.replicas_became_offline(replicas);
     }
 
     // Source: KafkaController.onReplicasBecomeOffline
     fn replicas_became_offline(&mut self, replicas: Vec<Replica>) {
         let (deleting, rest): (Vec<Replica>, Vec<Replica>) =
-            replicas.into_iter().partition(|(tp, _)| self.context.to_delete.contains(&tp.topic));
-        let offline = self.context.with_offline_leader();
+            replicas.into_iter().partition(|(tp, _)| self.knowledge.to_delete.contains(&tp.topic));
+        let offline = self.knowledge.with_offline_leader();
         self.next_all([
             partitions::Step::To(offline, PartitionPhase::Offline).into(),
             partitions::Step::TriggerOnline.into(),
@@ -177,18 +177,18 @@ impl Controller {
     fn tell_unless_told(&mut self, replicas: &[Replica], turn: &mut Turn<'_, '_>) {
         let elected = self.work.elections.values().any(Result::is_ok);
         if replicas.is_empty() && !elected {
-            let registered = self.context.registered();
+            let registered = self.knowledge.registered();
             self.update_metadata(&registered, &[], turn);
         }
     }
 
     fn modified(&mut self, id: BrokerId, replies: &Replies, turn: &mut Turn<'_, '_>) {
         let Some(found) = live_in(&[id], replies, turn).remove(&id) else { return };
-        let live = Arc::make_mut(&mut self.context.live);
+        let live = Arc::make_mut(&mut self.knowledge.live);
         let Some(known) = live.get_mut(&id) else { return };
         if known.address != found.address {
             known.address = found.address;
-            let replicas = self.context.replicas_on(&[id]);
+            let replicas = self.knowledge.replicas_on(&[id]);
             self.replicas_became_offline(replicas);
         }
     }

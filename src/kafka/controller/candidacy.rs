@@ -294,14 +294,14 @@ impl Controller {
         for path in failover::watched_children() {
             turn.zk.unwatch_children(&path);
         }
-        let brokers: Vec<BrokerId> = self.context.registered();
+        let brokers: Vec<BrokerId> = self.knowledge.registered();
         brokers.into_iter().for_each(|id| turn.zk.unwatch_node(&znodes::broker(id)));
-        for (topic, _) in self.context.topics.iter() {
+        for (topic, _) in self.knowledge.topics.iter() {
             turn.zk.unwatch_node(&znodes::topic(topic));
         }
         turn.out.disarm(BrokerTimer::LeaderBalance);
         self.channels.close(turn);
-        self.context = Knowledge::default();
+        self.knowledge = Knowledge::default();
         turn.out.tell(BrokerFact::ControllerResigned { broker: self.me, epoch: self.epoch });
     }
 }

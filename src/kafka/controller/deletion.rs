@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::context::{PartitionPhase, Replica, ReplicaPhase};
+use super::knowledge::{PartitionPhase, Replica, ReplicaPhase};
 use super::{Controller, Step as Any, partitions, replicas};
 use crate::kafka::Error;
 use crate::kafka::broker::Turn;
@@ -64,7 +64,7 @@ impl Controller {
             Step::FailReplicas(replicas) => self.fail_replicas(replicas),
             Step::TellDeleted(topics) => self.tell_deleted(&topics, turn),
             Step::DeleteReplicas(topics) => self.delete_replicas(&topics),
-            Step::MarkIneligible(topics) => self.context.ineligible.extend(topics),
+            Step::MarkIneligible(topics) => self.knowledge.ineligible.extend(topics),
             Step::Complete(topic) => self.complete_deletion(topic, turn),
             Step::ReadTree(topic) => {
                 let read = turn.zk.get_children(znodes::topic_partitions(&topic));
@@ -80,17 +80,17 @@ impl Controller {
         let topics = children(&replies[0]);
         let topics = topics.iter().map(|name| TopicName::from(&**name));
         let (known, unknown): (Vec<TopicName>, Vec<TopicName>) =
-            topics.partition(|topic| self.context.topics.contains_key(topic));
+            topics.partition(|topic| self.knowledge.topics.contains_key(topic));
         if !turn.settings.delete_topic_enable {
             let all: Vec<TopicName> = known.into_iter().chain(unknown).collect();
             return self.drop_deletions(&all, turn);
         }
         for topic in &known {
-            if self.context.reassigning.iter().any(|tp| tp.topic == *topic) {
-                self.context.ineligible.insert(topic.clone());
+            if self.knowledge.reassigning.iter().any(|tp| tp.topic == *topic) {
+                self.knowledge.ineligible.insert(topic.clone());
             }
         }
-        self.context.to_delete.extend(known.iter().cloned());
+        self.knowledge.to_delete.extend(known.iter().cloned());
         if !known.is_empty() {
             self.next(Step::Resume);
         }
@@ -108,12 +108,12 @@ impl Controller {
     fn resume_deletions(&mut self) {
         let mut retry = Vec::new();
         let mut steps: Vec<Any> = Vec::new();
-        for topic in self.context.to_delete.clone() {
-            if self.context.all_replicas_are(&topic, ReplicaPhase::DeletionSuccessful) {
+        for topic in self.knowledge.to_delete.clone() {
+            if self.knowledge.all_replicas_are(&topic, ReplicaPhase::DeletionSuccessful) {
                 steps.push(Step::Complete(topic).into());
                 continue;
             }
-            let in_phase = |phase| self.context.replicas_in(&topic, phase);
+            let in_phase = |phase| self.knowledge.replicas_in(&topic, phase);
             if in_phase(ReplicaPhase::DeletionStarted).is_empty() {
                 retry.extend(in_phase(ReplicaPhase::DeletionIneligible));
             }
@@ -124,10 +124,10 @@ impl Controller {
     }
 
     fn resume_these(&mut self, topics: Vec<TopicName>) {
-        let queued = |topic: &TopicName| self.context.to_delete.contains(topic);
+        let queued = |topic: &TopicName| self.knowledge.to_delete.contains(topic);
         let topics: Vec<TopicName> = topics.into_iter().filter(queued).collect();
         if !topics.is_empty() {
-            self.context.ineligible.retain(|topic| !topics.contains(topic));
+            self.knowledge.ineligible.retain(|topic| !topics.contains(topic));
             self.next(Step::Resume);
         }
     }
@@ -135,23 +135,23 @@ impl Controller {
     // Source: TopicDeletionManager.isTopicEligibleForDeletion, onTopicDeletion
     fn start_deletions(&mut self, turn: &mut Turn<'_, '_>) {
         let eligible = |topic: &TopicName| {
-            !self.context.ineligible.contains(topic)
-                && self.context.replicas_in(topic, ReplicaPhase::DeletionStarted).is_empty()
+            !self.knowledge.ineligible.contains(topic)
+                && self.knowledge.replicas_in(topic, ReplicaPhase::DeletionStarted).is_empty()
         };
         let topics: Vec<TopicName> =
-            self.context.to_delete.iter().filter(|topic| eligible(topic)).cloned().collect();
+            self.knowledge.to_delete.iter().filter(|topic| eligible(topic)).cloned().collect();
         if topics.is_empty() {
             return;
         }
-        let unseen = topics.iter().filter(|topic| !self.context.deletion_begun.contains(*topic));
+        let unseen = topics.iter().filter(|topic| !self.knowledge.deletion_begun.contains(*topic));
         let unseen: Vec<TopicName> = unseen.cloned().collect();
         for topic in &unseen {
             let topic = Text::from(topic.as_str());
             turn.out.tell(BrokerFact::TopicDeletionStarted { topic });
         }
         let tps: Vec<TopicPartition> =
-            unseen.iter().flat_map(|topic| self.context.partitions_of(topic)).collect();
-        self.context.deletion_begun.extend(unseen);
+            unseen.iter().flat_map(|topic| self.knowledge.partitions_of(topic)).collect();
+        self.knowledge.deletion_begun.extend(unseen);
         self.next_all([
             partitions::Step::To(tps.clone(), PartitionPhase::Offline).into(),
             partitions::Step::To(tps, PartitionPhase::NonExistent).into(),
@@ -162,8 +162,8 @@ impl Controller {
 
     fn tell_deleted(&mut self, topics: &[TopicName], turn: &mut Turn<'_, '_>) {
         let tps: Vec<TopicPartition> =
-            topics.iter().flat_map(|topic| self.context.partitions_of(topic)).collect();
-        let registered = self.context.registered();
+            topics.iter().flat_map(|topic| self.knowledge.partitions_of(topic)).collect();
+        let registered = self.knowledge.registered();
         self.update_metadata(&registered, &tps, turn);
     }
 
@@ -172,16 +172,16 @@ impl Controller {
         let (mut dead, mut alive, mut waiting) = (Vec::new(), Vec::new(), Vec::new());
         for topic in topics {
             let (live, gone): (Vec<Replica>, Vec<Replica>) = self
-                .context
+                .knowledge
                 .replicas_of(topic)
                 .into_iter()
-                .partition(|&(_, id)| self.context.is_online(id));
+                .partition(|&(_, id)| self.knowledge.is_online(id));
             if !gone.is_empty() {
                 waiting.push(topic.clone());
             }
             dead.extend(gone);
             let done = |replica: &Replica| {
-                self.context.replica_phase(replica) == ReplicaPhase::DeletionSuccessful
+                self.knowledge.replica_phase(replica) == ReplicaPhase::DeletionSuccessful
             };
             alive.extend(live.into_iter().filter(|replica| !done(replica)));
         }
@@ -226,7 +226,7 @@ impl Controller {
 
     fn complete_deletion(&mut self, topic: TopicName, turn: &mut Turn<'_, '_>) {
         turn.zk.unwatch_node(&znodes::topic(&topic));
-        let replicas = self.context.replicas_in(&topic, ReplicaPhase::DeletionSuccessful);
+        let replicas = self.knowledge.replicas_in(&topic, ReplicaPhase::DeletionSuccessful);
         self.next_all([
             replicas::Step::To(replicas, ReplicaPhase::NonExistent).into(),
             Step::ReadTree(topic).into(),
@@ -256,7 +256,7 @@ impl Controller {
     }
 
     fn topic_is_deleted(&mut self, topic: &TopicName, turn: &mut Turn<'_, '_>) {
-        self.context.forget_topic(topic);
+        self.knowledge.forget_topic(topic);
         turn.out.tell(BrokerFact::TopicDeleted { topic: Text::from(topic.as_str()) });
     }
 }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::context::{Leadership, LiveBroker, PartitionPhase, ReplicaPhase};
+use super::knowledge::{Leadership, LiveBroker, PartitionPhase, ReplicaPhase};
 use super::{Controller, Step as Any, balance, deletion, partitions, reassignment, replicas};
 use crate::kafka::broker::Turn;
 use crate::kafka::id::{BrokerEpoch, BrokerId, TopicName, TopicPartition};
@@ -100,11 +100,11 @@ impl Controller {
             Step::TopicsRead => self.topics_read(replies, turn),
             Step::TopicDataRead(topics) => self.topic_data_read(&topics, replies),
             Step::WatchBrokers => {
-                let live = self.context.registered();
+                let live = self.knowledge.registered();
                 self.watch_brokers(&live, turn);
             }
             Step::ReadStates => {
-                let tps = self.context.partitions.keys().cloned().collect();
+                let tps = self.knowledge.partitions.keys().cloned().collect();
                 self.read_states(tps, turn);
             }
             Step::StatesRead(tps) => self.states_read(&tps, replies),
@@ -115,7 +115,7 @@ impl Controller {
             }
             Step::DeletionsRead => self.deletions_read(replies, turn),
             Step::TellBrokers => {
-                let live = self.context.registered();
+                let live = self.knowledge.registered();
                 self.update_metadata(&live, &[], turn);
             }
             Step::StartReplicas => self.start_replicas(),
@@ -184,8 +184,8 @@ impl Controller {
     }
 
     fn broker_data_read(&mut self, ids: &[BrokerId], replies: &Replies, turn: &mut Turn<'_, '_>) {
-        self.context.live = Arc::new(live_in(ids, replies, turn));
-        self.context.shutting_down.clear();
+        self.knowledge.live = Arc::new(live_in(ids, replies, turn));
+        self.knowledge.shutting_down.clear();
         let read = turn.zk.get_children(znodes::topics());
         self.ask(vec![read], Step::TopicsRead, turn);
     }
@@ -210,8 +210,8 @@ impl Controller {
 
     fn topic_data_read(&mut self, topics: &[TopicName], replies: &Replies) {
         for tp in self.know_topics(topics, replies) {
-            if self.context.assignment(&tp).is_being_reassigned() {
-                self.context.reassigning.insert(tp);
+            if self.knowledge.assignment(&tp).is_being_reassigned() {
+                self.knowledge.reassigning.insert(tp);
             }
         }
     }
@@ -227,10 +227,10 @@ impl Controller {
             let znode = found(reply, TopicZnode::decode);
             let Some(znode) = znode else { continue };
             let id = znode.topic_id.unwrap_or_else(|| "".into());
-            self.context.topics.insert(topic.clone(), id);
+            self.knowledge.topics.insert(topic.clone(), id);
             for (partition, assignment) in znode.partitions {
                 let tp = TopicPartition { topic: topic.clone(), partition };
-                self.context.assign(&tp, assignment);
+                self.knowledge.assign(&tp, assignment);
                 tps.push(tp);
             }
         }
@@ -254,13 +254,13 @@ impl Controller {
     fn states_read(&mut self, tps: &[TopicPartition], replies: &Replies) {
         for (tp, reply) in tps.iter().zip(replies) {
             if let Some(leadership) = leadership_in(reply) {
-                self.context.lead(tp, leadership);
+                self.knowledge.lead(tp, leadership);
             }
         }
     }
 
     fn connect(&mut self) {
-        for broker in self.context.live.values() {
+        for broker in self.knowledge.live.values() {
             self.channels.add(broker.address.clone());
         }
     }
@@ -274,27 +274,27 @@ impl Controller {
             return self.drop_deletions(&topics, turn);
         }
         for topic in topics {
-            let replicas = self.context.replicas_of(&topic);
-            let offline = replicas.iter().any(|&(_, id)| !self.context.is_online(id));
-            let moving = self.context.reassigning.iter().any(|tp| tp.topic == topic);
+            let replicas = self.knowledge.replicas_of(&topic);
+            let offline = replicas.iter().any(|&(_, id)| !self.knowledge.is_online(id));
+            let moving = self.knowledge.reassigning.iter().any(|tp| tp.topic == topic);
             if offline || moving {
-                self.context.ineligible.insert(topic.clone());
+                self.knowledge.ineligible.insert(topic.clone());
             }
-            self.context.to_delete.insert(topic);
+            self.knowledge.to_delete.insert(topic);
         }
     }
 
     fn start_replicas(&mut self) {
         let mut online = Vec::new();
         let mut offline = Vec::new();
-        let brokers = self.context.partitions.iter();
+        let brokers = self.knowledge.partitions.iter();
         let all: Vec<_> = brokers
             .flat_map(|(tp, known)| known.assignment.replicas.iter().map(|&id| (tp.clone(), id)))
             .collect();
         for replica in all {
-            let lives = self.context.is_online(replica.1);
+            let lives = self.knowledge.is_online(replica.1);
             let phase = if lives { ReplicaPhase::Online } else { ReplicaPhase::DeletionIneligible };
-            self.context.replicas.insert(replica.clone(), phase);
+            self.knowledge.replicas.insert(replica.clone(), phase);
             let list = if lives { &mut online } else { &mut offline };
             list.push(replica);
         }
@@ -305,15 +305,15 @@ impl Controller {
     }
 
     fn start_partitions(&mut self) {
-        let tps: Vec<TopicPartition> = self.context.partitions.keys().cloned().collect();
+        let tps: Vec<TopicPartition> = self.knowledge.partitions.keys().cloned().collect();
         for tp in tps {
-            let leader = self.context.leader(&tp);
+            let leader = self.knowledge.leader(&tp);
             let phase = match leader {
-                Some(leader) if self.context.is_online(leader) => PartitionPhase::Online,
+                Some(leader) if self.knowledge.is_online(leader) => PartitionPhase::Online,
                 Some(_) => PartitionPhase::Offline,
                 None => PartitionPhase::New,
             };
-            self.context.enter(&tp, phase);
+            self.knowledge.enter(&tp, phase);
         }
         self.next(partitions::Step::TriggerOnline);
     }
@@ -325,7 +325,7 @@ impl Controller {
             balance::Step::ReadWishes.into(),
             Step::Timers.into(),
         ]);
-        let partitions = self.context.partitions.len();
+        let partitions = self.knowledge.partitions.len();
         let partitions = i32::try_from(partitions).expect("partitions are counted in i32");
         turn.out.tell(BrokerFact::ControllerReady {
             broker: self.me,

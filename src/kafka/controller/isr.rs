@@ -3,7 +3,7 @@
 //! *Invariant: an ISR is written only on top of the state that its leader knew.*
 // Source: KafkaController.tryProcessAlterPartition, ZkProducerIdManager (3.9)
 
-use super::context::Leadership;
+use super::knowledge::Leadership;
 use super::{Controller, Fenced, Step as Any, reassignment};
 use crate::kafka::Error;
 use crate::kafka::broker::Turn;
@@ -48,7 +48,7 @@ impl Controller {
                 self.altered(caller, answers, writes, replies, turn);
             }
             Step::Tell(tps) => {
-                let registered = self.context.registered();
+                let registered = self.knowledge.registered();
                 self.update_metadata(&registered, &tps, turn);
             }
             Step::Answer(caller, partitions) => answer(caller, None, partitions, turn),
@@ -102,7 +102,7 @@ impl Controller {
         if !self.is_active() {
             return Err(Error::NotController);
         }
-        match self.context.live.get(&broker) {
+        match self.knowledge.live.get(&broker) {
             Some(live) if live.epoch == epoch => Ok(()),
             _ => Err(Error::StaleBrokerEpoch),
         }
@@ -110,14 +110,14 @@ impl Controller {
 
     /// `None` where the ISR may be written; what is there already where nothing would change.
     fn judge_isr(&self, entry: &AlterPartitionEntry) -> Result<Option<AlteredPartition>, Error> {
-        let known = self.context.leadership(&entry.partition);
+        let known = self.knowledge.leadership(&entry.partition);
         let known = known.ok_or(Error::UnknownTopicOrPartition)?;
         let state = &known.state;
         let unknown_epoch = entry.partition_epoch > known.partition_epoch
             || entry.leader_epoch > state.leader_epoch;
         let same = entry.new_isr == state.isr && entry.leader_recovery_state == state.recovery;
         let recovering = entry.leader_recovery_state == LeaderRecovery::Recovering;
-        let ineligible = |id: &BrokerId| !self.context.is_online(*id);
+        let ineligible = |id: &BrokerId| !self.knowledge.is_online(*id);
         match () {
             () if unknown_epoch => Err(Error::NotController),
             () if entry.leader_epoch < state.leader_epoch => Err(Error::FencedLeaderEpoch),
@@ -151,7 +151,7 @@ impl Controller {
                     let partition_epoch = stat.version;
                     let written = Leadership { state, controller_epoch, partition_epoch };
                     let told = answer_of(&written);
-                    self.context.lead(&tp, written);
+                    self.knowledge.lead(&tp, written);
                     done.push(tp.clone());
                     Ok(told)
                 }
@@ -165,7 +165,7 @@ impl Controller {
             steps.push(Step::Tell(done.clone()).into());
         }
         steps.push(Step::Answer(caller, answers).into());
-        let moving = done.into_iter().filter(|tp| self.context.reassigning.contains(tp));
+        let moving = done.into_iter().filter(|tp| self.knowledge.reassigning.contains(tp));
         steps.extend(moving.map(|tp| Any::from(reassignment::Step::IsrChanged(tp))));
         self.next_all(steps);
     }

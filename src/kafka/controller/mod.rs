@@ -43,10 +43,10 @@ mod batch;
 mod brokers;
 mod candidacy;
 mod channels;
-mod context;
 mod deletion;
 mod failover;
 mod isr;
+mod knowledge;
 mod partitions;
 mod reassignment;
 mod replicas;
@@ -54,7 +54,7 @@ mod shutdown;
 mod topics;
 
 pub use candidacy::{Registered, Registration};
-pub use context::{
+pub use knowledge::{
     Knowledge, KnownPartition, Leadership, LiveBroker, PartitionPhase, Replica, ReplicaPhase,
 };
 pub use partitions::Cause;
@@ -161,7 +161,7 @@ pub struct Controller {
     epoch: ControllerEpoch,
     /// The data version of `/controller_epoch` that goes with `epoch`.
     epoch_version: i32,
-    context: Knowledge,
+    knowledge: Knowledge,
     channels: Channels,
     queue: VecDeque<ControllerEvent>,
     work: Work,
@@ -214,7 +214,7 @@ impl Controller {
             active: BrokerId::NONE,
             epoch: ControllerEpoch(0),
             epoch_version: 0,
-            context: Knowledge::default(),
+            knowledge: Knowledge::default(),
             channels: Channels::default(),
             queue: VecDeque::new(),
             work: Work::default(),
@@ -238,8 +238,8 @@ impl Controller {
     }
 
     /// What it knows of the cluster; empty unless it is active.
-    pub fn context(&self) -> &Knowledge {
-        &self.context
+    pub fn knowledge(&self) -> &Knowledge {
+        &self.knowledge
     }
 
     /// The epoch of this broker's registration.
@@ -296,7 +296,7 @@ impl Controller {
             return;
         };
         let errors = &response.partition_errors;
-        let deleted = errors.iter().filter(|(tp, _)| self.context.to_delete.contains(&tp.topic));
+        let deleted = errors.iter().filter(|(tp, _)| self.knowledge.to_delete.contains(&tp.topic));
         let deleted: Arc<[_]> = deleted.cloned().collect();
         if !deleted.is_empty() {
             self.put(ControllerEvent::ReplicasDeleted(broker, deleted), turn);
@@ -460,7 +460,7 @@ impl Controller {
 
     fn send_batch(&mut self, turn: &mut Turn<'_, '_>) {
         let batch = std::mem::take(&mut self.work.batch);
-        batch.send((self.me, self.epoch), &self.context, &mut self.channels, turn);
+        batch.send((self.me, self.epoch), &self.knowledge, &mut self.channels, turn);
     }
 
     /// Tells brokers of partitions, in a batch of its own.
@@ -471,8 +471,8 @@ impl Controller {
         turn: &mut Turn<'_, '_>,
     ) {
         let mut batch = Batch::default();
-        batch.tell(brokers, tps, &self.context);
-        batch.send((self.me, self.epoch), &self.context, &mut self.channels, turn);
+        batch.tell(brokers, tps, &self.knowledge);
+        batch.send((self.me, self.epoch), &self.knowledge, &mut self.channels, turn);
     }
 
     /// A broker's own words on the ISR of a partition that is to be written.

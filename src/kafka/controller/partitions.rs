@@ -7,8 +7,8 @@
 // Source: kafka.controller.ZkPartitionStateMachine (3.9)
 
 use super::batch::{Batch, Novelty};
-use super::context::{Leadership, PartitionPhase};
 use super::failover::leadership_in;
+use super::knowledge::{Leadership, PartitionPhase};
 use super::{Controller, Fenced, Step as Any};
 use crate::kafka::Error;
 use crate::kafka::broker::Turn;
@@ -88,7 +88,7 @@ impl Controller {
         match step {
             Step::TriggerOnline => {
                 let phases = [PartitionPhase::New, PartitionPhase::Offline];
-                let tps = self.context.in_phases(&phases);
+                let tps = self.knowledge.in_phases(&phases);
                 self.next(Step::Online(tps, Cause::Offline(Unclean::Refused)));
             }
             Step::To(tps, phase) => self.bring(&tps, phase),
@@ -111,8 +111,8 @@ impl Controller {
 
     fn bring(&mut self, tps: &[TopicPartition], phase: PartitionPhase) {
         for tp in tps {
-            if phase.may_follow(self.context.phase(tp)) {
-                self.context.enter(tp, phase);
+            if phase.may_follow(self.knowledge.phase(tp)) {
+                self.knowledge.enter(tp, phase);
             }
         }
     }
@@ -120,8 +120,8 @@ impl Controller {
     fn bring_online(&mut self, tps: Vec<TopicPartition>, cause: Cause) {
         self.work.elections = OrdMap::new();
         let (new, rest): (Vec<_>, Vec<_>) =
-            tps.into_iter().partition(|tp| self.context.phase(tp) == PartitionPhase::New);
-        let may = |tp: &TopicPartition| PartitionPhase::Online.may_follow(self.context.phase(tp));
+            tps.into_iter().partition(|tp| self.knowledge.phase(tp) == PartitionPhase::New);
+        let may = |tp: &TopicPartition| PartitionPhase::Online.may_follow(self.knowledge.phase(tp));
         let elect: Vec<_> = rest.into_iter().filter(may).collect();
         if new.is_empty() && elect.is_empty() {
             return;
@@ -138,9 +138,9 @@ impl Controller {
     fn initialize(&mut self, tps: &[TopicPartition], turn: &mut Turn<'_, '_>) {
         let mut decided = Vec::new();
         for tp in tps {
-            let assignment = self.context.assignment(tp);
+            let assignment = self.knowledge.assignment(tp);
             let first =
-                self.context.with_brokers(|brokers| elect_first(&assignment.replicas, brokers));
+                self.knowledge.with_brokers(|brokers| elect_first(&assignment.replicas, brokers));
             let Some(state) = first else { continue };
             let recipients = state.isr.clone();
             decided.push(Decided { tp: tp.clone(), state, recipients });
@@ -208,9 +208,9 @@ impl Controller {
         let controller_epoch = self.epoch;
         let leadership =
             Leadership { state: state.clone(), controller_epoch, partition_epoch: version };
-        self.context.lead(tp, leadership);
-        self.context.enter(tp, PartitionPhase::Online);
-        self.work.batch.order(recipients, tp, novelty, &self.context);
+        self.knowledge.lead(tp, leadership);
+        self.knowledge.enter(tp, PartitionPhase::Online);
+        self.work.batch.order(recipients, tp, novelty, &self.knowledge);
         self.work.elections.insert(tp.clone(), Ok(()));
     }
 
@@ -247,7 +247,8 @@ impl Controller {
         if cause != Cause::Offline(Unclean::Refused) {
             return Vec::new();
         }
-        let nobody = |state: &LeaderAndIsr| !state.isr.iter().any(|&id| self.context.is_online(id));
+        let nobody =
+            |state: &LeaderAndIsr| !state.isr.iter().any(|&id| self.knowledge.is_online(id));
         let needy = states.iter().filter(|(_, state, _)| nobody(state));
         let mut topics: Vec<TopicName> = needy.map(|(tp, _, _)| tp.topic.clone()).collect();
         topics.dedup();
@@ -292,7 +293,7 @@ impl Controller {
         cause: Cause,
         unclean: bool,
     ) -> Outcome {
-        let assignment = self.context.assignment(tp);
+        let assignment = self.knowledge.assignment(tp);
         let target = assignment.target();
         let reason = match cause {
             Cause::Offline(Unclean::Refused) if unclean => Reason::Offline(Unclean::Allowed),
@@ -302,7 +303,7 @@ impl Controller {
             Cause::ControlledShutdown => Reason::ControlledShutdown,
         };
         let (candidates, replicas) = (Candidates::ByAssignment, &assignment.replicas);
-        self.context.with_brokers(|brokers| elect(reason, candidates, replicas, state, brokers))
+        self.knowledge.with_brokers(|brokers| elect(reason, candidates, replicas, state, brokers))
     }
 
     /// A fenced write of a partition's `state`.

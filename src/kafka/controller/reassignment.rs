@@ -11,8 +11,8 @@
 // Source: KafkaController.onPartitionReassignment (3.9), KIP-455
 
 use super::batch::{Batch, Novelty};
-use super::context::{Leadership, Replica, ReplicaPhase};
 use super::failover::leadership_in;
+use super::knowledge::{Leadership, Replica, ReplicaPhase};
 use super::{Cause, Controller, ControllerEvent, Fenced, Step as Any};
 use super::{deletion, isr, partitions, replicas};
 use crate::kafka::Error;
@@ -119,13 +119,13 @@ impl Controller {
             }
             Step::Judged(tp) => self.judged(tp, replies),
             Step::IsrChanged(tp) => {
-                if self.context.reassigning.contains(&tp) {
+                if self.knowledge.reassigning.contains(&tp) {
                     let read = turn.zk.get_data(znodes::state(&tp));
                     self.ask(vec![read], Step::IsrRead(tp), turn);
                 }
             }
             Step::IsrRead(tp) => {
-                let to = self.context.assignment(&tp);
+                let to = self.knowledge.assignment(&tp);
                 if is_complete(&to, replies) {
                     self.next(Step::Move(tp, (*to).clone()));
                 }
@@ -143,12 +143,12 @@ impl Controller {
             Step::EpochRead(tp) => self.raise_epoch(tp, replies, turn),
             Step::EpochRaised(tp, state) => self.epoch_raised(tp, state, replies, turn),
             Step::Settle(tp) => {
-                let target = self.context.assignment(&tp).target();
-                self.context.assign(&tp, ReplicaAssignment::settled(target));
+                let target = self.knowledge.assignment(&tp).target();
+                self.knowledge.assign(&tp, ReplicaAssignment::settled(target));
             }
             Step::MoveLeader(tp) => self.move_leader(tp),
             Step::WriteSettled(tp) => {
-                let to = (*self.context.assignment(&tp)).clone();
+                let to = (*self.knowledge.assignment(&tp)).clone();
                 let write = self.write_assignment(&tp, &to, turn);
                 self.ask(vec![write], Any::Ignore, turn);
             }
@@ -175,8 +175,8 @@ impl Controller {
     }
 
     fn resume_moves(&mut self, wanted: impl Fn(&ReplicaAssignment) -> bool) {
-        let all = self.context.reassigning.iter();
-        let moves = all.map(|tp| (tp.clone(), (*self.context.assignment(tp)).clone()));
+        let all = self.knowledge.reassigning.iter();
+        let moves = all.map(|tp| (tp.clone(), (*self.knowledge.assignment(tp)).clone()));
         let moves: Vec<Any> =
             moves.filter(|(_, to)| wanted(to)).map(|(tp, to)| Step::Move(tp, to).into()).collect();
         self.next_all(moves);
@@ -188,7 +188,7 @@ impl Controller {
         for (tp, target) in wishes.unwrap_or_default() {
             match self.may_move(&tp) {
                 Ok(()) => {
-                    let to = self.context.assignment(&tp).reassign_to(&target);
+                    let to = self.knowledge.assignment(&tp).reassign_to(&target);
                     steps.push(Step::Move(tp, to).into());
                 }
                 Err(_) => refused.push(tp),
@@ -203,10 +203,10 @@ impl Controller {
     fn may_move(&self, tp: &TopicPartition) -> Result<(), Refusal> {
         let error = Error::UnknownTopicOrPartition;
         let refused = |words: &str| Refusal { error, error_message: Some(words.into()) };
-        if self.context.to_delete.contains(&tp.topic) {
+        if self.knowledge.to_delete.contains(&tp.topic) {
             return Err(refused("The topic is currently being deleted."));
         }
-        if self.context.assignment(tp).replicas.is_empty() {
+        if self.knowledge.assignment(tp).replicas.is_empty() {
             return Err(refused("The partition does not exist."));
         }
         Ok(())
@@ -244,7 +244,7 @@ impl Controller {
         tp: &TopicPartition,
         target: Option<Vec<BrokerId>>,
     ) -> Result<ReplicaAssignment, Refusal> {
-        let now = self.context.assignment(tp);
+        let now = self.knowledge.assignment(tp);
         let Some(target) = target else {
             return match now.is_being_reassigned() {
                 true => Ok(now.reassign_to(&now.original())),
@@ -276,10 +276,10 @@ impl Controller {
             )));
         }
         let adding = now.reassign_to(target).adding;
-        if adding.iter().all(|&id| self.context.is_online(id)) {
+        if adding.iter().all(|&id| self.knowledge.is_online(id)) {
             return Ok(());
         }
-        let (list, live) = (listed(&adding), listed(&self.context.staying()));
+        let (list, live) = (listed(&adding), listed(&self.knowledge.staying()));
         Err(refused(format!(
             "Replica assignment has brokers that are not alive. Replica list: List({list}), \
              live broker list: Set({live})"
@@ -293,9 +293,9 @@ impl Controller {
         to: ReplicaAssignment,
         turn: &mut Turn<'_, '_>,
     ) {
-        self.context.ineligible.insert(tp.topic.clone());
-        if *self.context.assignment(&tp) == to {
-            self.context.reassigning.insert(tp.clone());
+        self.knowledge.ineligible.insert(tp.topic.clone());
+        if *self.knowledge.assignment(&tp) == to {
+            self.knowledge.reassigning.insert(tp.clone());
             return self.next(Step::Judge(tp));
         }
         let replicas = Brokers::from(to.replicas.as_slice());
@@ -310,11 +310,11 @@ impl Controller {
         to: &ReplicaAssignment,
         turn: &Turn<'_, '_>,
     ) -> Op {
-        let all = self.context.partitions_of(&tp.topic).into_iter();
+        let all = self.knowledge.partitions_of(&tp.topic).into_iter();
         let mut partitions: OrdMap<i32, ReplicaAssignment> =
-            all.map(|tp| (tp.partition, (*self.context.assignment(&tp)).clone())).collect();
+            all.map(|tp| (tp.partition, (*self.knowledge.assignment(&tp)).clone())).collect();
         partitions.insert(tp.partition, to.clone());
-        let topic_id = self.context.topics.get(&tp.topic).cloned();
+        let topic_id = self.knowledge.topics.get(&tp.topic).cloned();
         let data = TopicZnode { topic_id, partitions }.encode(turn.settings.release);
         self.fenced(Op::SetData { path: znodes::topic(&tp.topic), data, version: -1 })
     }
@@ -330,11 +330,11 @@ impl Controller {
         if self.moved(replies, turn) {
             return;
         }
-        let before = self.context.assignment(&tp);
+        let before = self.knowledge.assignment(&tp);
         let unneeded = before.replicas.iter().copied().filter(|id| !to.replicas.contains(id));
         let unneeded: Vec<BrokerId> = unneeded.collect();
-        self.context.assign(&tp, to);
-        self.context.reassigning.insert(tp.clone());
+        self.knowledge.assign(&tp, to);
+        self.knowledge.reassigning.insert(tp.clone());
         self.next(Step::Judge(tp.clone()));
         self.remove_replicas(&tp, &unneeded);
     }
@@ -352,7 +352,7 @@ impl Controller {
     }
 
     fn judged(&mut self, tp: TopicPartition, replies: &Replies) {
-        let to = self.context.assignment(&tp);
+        let to = self.knowledge.assignment(&tp);
         let adding: Vec<Replica> = to.adding.iter().map(|&id| (tp.clone(), id)).collect();
         if !is_complete(&to, replies) {
             return self.next_all([
@@ -398,10 +398,10 @@ impl Controller {
         match Self::judge(&replies[0]) {
             Fenced::Done(OpResult::Set(stat)) => {
                 let (controller_epoch, partition_epoch) = (self.epoch, stat.version);
-                self.context.lead(&tp, Leadership { state, controller_epoch, partition_epoch });
-                let all = self.context.assignment(&tp).replicas.clone();
+                self.knowledge.lead(&tp, Leadership { state, controller_epoch, partition_epoch });
+                let all = self.knowledge.assignment(&tp).replicas.clone();
                 self.work.batch = Batch::default();
-                self.work.batch.order(&all, &tp, Novelty::Known, &self.context);
+                self.work.batch.order(&all, &tp, Novelty::Known, &self.knowledge);
                 self.send_batch(turn);
             }
             Fenced::Refused(ZkError::BadVersion) => self.next(Step::RaiseEpoch(tp)),
@@ -410,10 +410,10 @@ impl Controller {
     }
 
     fn move_leader(&mut self, tp: TopicPartition) {
-        let leader = self.context.leader(&tp);
+        let leader = self.knowledge.leader(&tp);
         let stays = leader.is_some_and(|leader| {
-            let replicas = &self.context.assignment(&tp).replicas;
-            replicas.contains(&leader) && self.context.is_online(leader)
+            let replicas = &self.knowledge.assignment(&tp).replicas;
+            replicas.contains(&leader) && self.knowledge.is_online(leader)
         });
         match stays {
             true => self.next(Step::RaiseEpoch(tp)),
@@ -422,8 +422,8 @@ impl Controller {
     }
 
     fn move_done(&mut self, tp: &TopicPartition, turn: &mut Turn<'_, '_>) {
-        self.context.reassigning.remove(tp);
-        let replicas = Brokers::from(self.context.assignment(tp).replicas.as_slice());
+        self.knowledge.reassigning.remove(tp);
+        let replicas = Brokers::from(self.knowledge.assignment(tp).replicas.as_slice());
         turn.out.tell(BrokerFact::ReassignmentDone { partition: tp.clone(), replicas });
     }
 
@@ -451,9 +451,9 @@ impl Controller {
         let wanted =
             |tp: &TopicPartition| request.topics.as_ref().is_none_or(|topics| topics.contains(tp));
         let mut topics = OrdMap::new();
-        for tp in self.context.reassigning.iter().filter(|tp| wanted(tp)) {
+        for tp in self.knowledge.reassigning.iter().filter(|tp| wanted(tp)) {
             let ReplicaAssignment { replicas, adding, removing } =
-                (*self.context.assignment(tp)).clone();
+                (*self.knowledge.assignment(tp)).clone();
             let ongoing = OngoingReassignment {
                 replicas,
                 adding_replicas: adding,

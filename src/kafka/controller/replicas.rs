@@ -4,8 +4,8 @@
 // Source: kafka.controller.ZkReplicaStateMachine (3.9)
 
 use super::batch::{Batch, Novelty};
-use super::context::{Leadership, Replica, ReplicaPhase};
 use super::failover::leadership_in;
+use super::knowledge::{Leadership, Replica, ReplicaPhase};
 use super::{Controller, Fenced, Step as Any};
 use crate::kafka::broker::Turn;
 use crate::kafka::control::Stopping;
@@ -64,7 +64,7 @@ impl Controller {
 
     fn bring_of_broker(&mut self, broker: BrokerId, tps: Vec<TopicPartition>, phase: ReplicaPhase) {
         let may = |tp: &TopicPartition| {
-            phase.may_follow(self.context.replica_phase(&(tp.clone(), broker)))
+            phase.may_follow(self.knowledge.replica_phase(&(tp.clone(), broker)))
         };
         let tps: Vec<TopicPartition> = tps.into_iter().filter(may).collect();
         match phase {
@@ -74,7 +74,7 @@ impl Controller {
             ReplicaPhase::NonExistent => self.replicas_gone(broker, &tps),
             ReplicaPhase::DeletionStarted => {
                 for tp in &tps {
-                    self.work.batch.stop(broker, tp, Stopping::DeleteLog, &self.context);
+                    self.work.batch.stop(broker, tp, Stopping::DeleteLog, &self.knowledge);
                 }
                 self.enter_replicas(broker, &tps, phase);
             }
@@ -86,18 +86,18 @@ impl Controller {
 
     fn enter_replicas(&mut self, broker: BrokerId, tps: &[TopicPartition], phase: ReplicaPhase) {
         for tp in tps {
-            self.context.replicas.insert((tp.clone(), broker), phase);
+            self.knowledge.replicas.insert((tp.clone(), broker), phase);
         }
     }
 
     fn replicas_new(&mut self, broker: BrokerId, tps: &[TopicPartition]) {
         for tp in tps {
-            let leader = self.context.leader(tp);
+            let leader = self.knowledge.leader(tp);
             if leader == Some(broker) {
                 continue;
             }
             if leader.is_some() {
-                self.work.batch.order(&[broker], tp, Novelty::New, &self.context);
+                self.work.batch.order(&[broker], tp, Novelty::New, &self.knowledge);
             }
             self.enter_replicas(broker, std::slice::from_ref(tp), ReplicaPhase::New);
         }
@@ -105,9 +105,9 @@ impl Controller {
 
     fn replicas_online(&mut self, broker: BrokerId, tps: &[TopicPartition]) {
         for tp in tps {
-            let before = self.context.replica_phase(&(tp.clone(), broker));
-            if before != ReplicaPhase::New && self.context.leadership(tp).is_some() {
-                self.work.batch.order(&[broker], tp, Novelty::Known, &self.context);
+            let before = self.knowledge.replica_phase(&(tp.clone(), broker));
+            if before != ReplicaPhase::New && self.knowledge.leadership(tp).is_some() {
+                self.work.batch.order(&[broker], tp, Novelty::Known, &self.knowledge);
             }
         }
         self.enter_replicas(broker, tps, ReplicaPhase::Online);
@@ -115,12 +115,12 @@ impl Controller {
 
     fn replicas_offline(&mut self, broker: BrokerId, tps: Vec<TopicPartition>) {
         for tp in &tps {
-            self.work.batch.stop(broker, tp, Stopping::KeepLog, &self.context);
+            self.work.batch.stop(broker, tp, Stopping::KeepLog, &self.knowledge);
         }
         let (led, rest): (Vec<_>, Vec<_>) =
-            tps.into_iter().partition(|tp| self.context.leadership(tp).is_some());
-        let registered = self.context.registered();
-        self.work.batch.tell(&registered, &rest, &self.context);
+            tps.into_iter().partition(|tp| self.knowledge.leadership(tp).is_some());
+        let registered = self.knowledge.registered();
+        self.work.batch.tell(&registered, &rest, &self.knowledge);
         self.enter_replicas(broker, &rest, ReplicaPhase::Offline);
         if !led.is_empty() {
             self.next(Step::ReadIsrs(broker, led));
@@ -129,13 +129,13 @@ impl Controller {
 
     fn replicas_gone(&mut self, broker: BrokerId, tps: &[TopicPartition]) {
         for tp in tps {
-            let mut assignment = (*self.context.assignment(tp)).clone();
+            let mut assignment = (*self.knowledge.assignment(tp)).clone();
             for list in [&mut assignment.replicas, &mut assignment.adding, &mut assignment.removing]
             {
                 list.retain(|&id| id != broker);
             }
-            self.context.assign(tp, assignment);
-            self.context.replicas.remove(&(tp.clone(), broker));
+            self.knowledge.assign(tp, assignment);
+            self.knowledge.replicas.remove(&(tp.clone(), broker));
         }
     }
 
@@ -193,11 +193,11 @@ impl Controller {
 
     fn replica_is_offline(&mut self, broker: BrokerId, tp: &TopicPartition, found: Leadership) {
         let leadership = Leadership { controller_epoch: self.epoch, ..found };
-        self.context.lead(tp, leadership);
-        if !self.context.to_delete.contains(&tp.topic) {
-            let mut others = self.context.assignment(tp).replicas.clone();
+        self.knowledge.lead(tp, leadership);
+        if !self.knowledge.to_delete.contains(&tp.topic) {
+            let mut others = self.knowledge.assignment(tp).replicas.clone();
             others.retain(|&id| id != broker);
-            self.work.batch.order(&others, tp, Novelty::Known, &self.context);
+            self.work.batch.order(&others, tp, Novelty::Known, &self.knowledge);
         }
         self.enter_replicas(broker, std::slice::from_ref(tp), ReplicaPhase::Offline);
     }

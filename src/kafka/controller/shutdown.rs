@@ -4,7 +4,7 @@
 // Source: KafkaController.doControlledShutdown (3.9)
 
 use super::batch::Batch;
-use super::context::ReplicaPhase;
+use super::knowledge::ReplicaPhase;
 use super::{Cause, Controller, partitions, replicas};
 use crate::kafka::Error;
 use crate::kafka::broker::Turn;
@@ -42,14 +42,14 @@ impl Controller {
             return answer(caller, Err(error), turn);
         }
         let id = request.broker_id;
-        self.context.shutting_down.insert(id);
+        self.knowledge.shutting_down.insert(id);
         let concerned = |tp: &TopicPartition| {
-            self.context.assignment(tp).replicas.len() > 1
-                && self.context.leadership(tp).is_some()
-                && !self.context.to_delete.contains(&tp.topic)
+            self.knowledge.assignment(tp).replicas.len() > 1
+                && self.knowledge.leadership(tp).is_some()
+                && !self.knowledge.to_delete.contains(&tp.topic)
         };
-        let tps = self.context.partitions_on(id).into_iter().filter(concerned);
-        let leads = |tp: &TopicPartition| self.context.leader(tp) == Some(id);
+        let tps = self.knowledge.partitions_on(id).into_iter().filter(concerned);
+        let leads = |tp: &TopicPartition| self.knowledge.leader(tp) == Some(id);
         let (led, followed): (Vec<_>, Vec<_>) = tps.partition(leads);
         let offline = followed.iter().map(|tp| (tp.clone(), id)).collect();
         self.next_all([
@@ -64,7 +64,7 @@ impl Controller {
         if !self.is_active() {
             return Err(Error::NotController);
         }
-        match self.context.live.get(&request.broker_id) {
+        match self.knowledge.live.get(&request.broker_id) {
             None => Err(Error::BrokerNotAvailable),
             Some(live) if request.broker_epoch < live.epoch => Err(Error::StaleBrokerEpoch),
             Some(_) => Ok(()),
@@ -74,14 +74,14 @@ impl Controller {
     fn stop_following(&mut self, id: BrokerId, tps: &[TopicPartition], turn: &mut Turn<'_, '_>) {
         self.work.batch = Batch::default();
         for tp in tps {
-            self.work.batch.stop(id, tp, Stopping::KeepLog, &self.context);
+            self.work.batch.stop(id, tp, Stopping::KeepLog, &self.knowledge);
         }
         self.send_batch(turn);
     }
 
     fn replicated_led_by(&self, id: BrokerId) -> Vec<TopicPartition> {
         let leads =
-            self.context.partitions.iter().filter(|(_, known)| {
+            self.knowledge.partitions.iter().filter(|(_, known)| {
                 known.leader() == Some(id) && known.assignment.replicas.len() > 1
             });
         leads.map(|(tp, _)| tp.clone()).collect()

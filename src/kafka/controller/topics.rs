@@ -6,7 +6,7 @@
 // Source: KafkaController.processTopicChange, processPartitionModifications, onNewPartitionCreation
 // (3.9)
 
-use super::context::{PartitionPhase, Replica, ReplicaPhase};
+use super::knowledge::{PartitionPhase, Replica, ReplicaPhase};
 use super::{Cause, Controller, partitions, replicas};
 use crate::kafka::broker::Turn;
 use crate::kafka::election::Unclean;
@@ -51,9 +51,9 @@ impl Controller {
     fn topic_list_read(&mut self, replies: &Replies, turn: &mut Turn<'_, '_>) {
         let found: OrdSet<TopicName> =
             children(&replies[0]).iter().map(|name| TopicName::from(&**name)).collect();
-        let known: Vec<TopicName> = self.context.topics.keys().cloned().collect();
+        let known: Vec<TopicName> = self.knowledge.topics.keys().cloned().collect();
         for gone in known.iter().filter(|topic| !found.contains(*topic)) {
-            self.context.forget_topic(gone);
+            self.knowledge.forget_topic(gone);
         }
         let new: Vec<TopicName> =
             found.into_iter().filter(|topic| !known.contains(topic)).collect();
@@ -75,7 +75,7 @@ impl Controller {
     fn new_partitions(&mut self, tps: Vec<TopicPartition>) {
         let mut all: Vec<Replica> = Vec::new();
         for tp in &tps {
-            let assignment = self.context.assignment(tp);
+            let assignment = self.knowledge.assignment(tp);
             all.extend(assignment.replicas.iter().map(|&id| (tp.clone(), id)));
         }
         self.next_all([
@@ -90,16 +90,16 @@ impl Controller {
         let znode = found(&replies[0], TopicZnode::decode);
         let Some(znode) = znode else { return };
         let named = |partition| TopicPartition { topic: topic.clone(), partition };
-        let is_new = |partition: &i32| !self.context.partitions.contains_key(&named(*partition));
+        let is_new = |partition: &i32| !self.knowledge.partitions.contains_key(&named(*partition));
         let new: Vec<i32> = znode.partitions.keys().copied().filter(is_new).collect();
-        if new.is_empty() || self.context.to_delete.contains(topic) {
+        if new.is_empty() || self.knowledge.to_delete.contains(topic) {
             return;
         }
         let partitions = i32::try_from(new.len()).expect("partitions are counted in i32");
         turn.out
             .tell(BrokerFact::PartitionsAdded { topic: Text::from(topic.as_str()), partitions });
         for &partition in &new {
-            self.context.assign(&named(partition), znode.partitions[&partition].clone());
+            self.knowledge.assign(&named(partition), znode.partitions[&partition].clone());
         }
         self.new_partitions(new.into_iter().map(named).collect());
     }

@@ -358,16 +358,16 @@ mod tests {
 
     #[test]
     fn a_topics_partitions_are_found_among_others() {
-        let mut context = Knowledge::default();
+        let mut knowledge = Knowledge::default();
         for name in ["a", "b", "ab"] {
             let replicas = ReplicaAssignment::settled(vec![BrokerId(1), BrokerId(2)]);
-            context.assign(&TopicPartition::new(name, 0), replicas.clone());
-            context.assign(&TopicPartition::new(name, 1), replicas);
+            knowledge.assign(&TopicPartition::new(name, 0), replicas.clone());
+            knowledge.assign(&TopicPartition::new(name, 1), replicas);
         }
-        assert_eq!(context.partitions_of(&"a".into()).len(), 2);
-        assert_eq!(context.replicas_on(&[BrokerId(2)]).len(), 6);
-        context.forget_topic(&"a".into());
-        assert_eq!(context.partitions_of(&"a".into()).len(), 0);
-        assert_eq!(context.partitions_of(&"ab".into()).len(), 2);
+        assert_eq!(knowledge.partitions_of(&"a".into()).len(), 2);
+        assert_eq!(knowledge.replicas_on(&[BrokerId(2)]).len(), 6);
+        knowledge.forget_topic(&"a".into());
+        assert_eq!(knowledge.partitions_of(&"a".into()).len(), 0);
+        assert_eq!(knowledge.partitions_of(&"ab".into()).len(), 2);
     }
 }
