@@ -88,12 +88,6 @@ impl Lab {
         self.take().commands.len()
     }
 
-    /// Whether nothing that is known lies beyond the cursor.
-    pub fn is_live(&self) -> bool {
-        let take = self.take();
-        self.cursor.position == take.trace.len() && self.cursor.given == take.commands.len()
-    }
-
     /// All takes, in the order in which they were made.
     pub fn takes(&self) -> impl ExactSizeIterator<Item = (TakeId, &Take)> {
         (0..self.takes.len()).map(|index| (TakeId(index as u16), &self.takes[index]))
@@ -105,16 +99,16 @@ impl Lab {
     }
 
     /// Does something at the cursor. In the past this forks the run: the old future stays as a
-    /// take.
+    /// take. What the recording holds and nobody has seen yet comes all the same.
     pub fn issue(&mut self, command: Command) -> Result<EventId, Refusal> {
         command::check(&command, self.cluster())?;
-        if !self.is_live() {
+        if self.cursor.position < self.trace().len() {
             let fork = self.take().forked(self.current, &self.cursor);
             self.current = TakeId(u16::try_from(self.takes.len()).expect("nobody acts so often"));
             self.takes.push(fork);
         }
-        let moment = self.moment();
-        self.take_mut().commands.push((moment, command));
+        let (moment, given) = (self.moment(), self.cursor.given);
+        self.take_mut().commands.insert(given, (moment, command));
         self.give();
         let last = self.trace().len() - 1;
         Ok(self.trace().get(last).expect("the command has left a record").id)

@@ -77,6 +77,18 @@ fn stepping_back_undoes_a_step() {
 }
 
 #[test]
+fn what_nobody_has_seen_yet_comes_all_the_same() {
+    let mut lab = lab();
+    lab.advance_to(secs(2));
+    lab.issue(kill("broker2")).expect("it runs");
+    assert_eq!(lab.current(), TakeId(0));
+    lab.advance_to(secs(4));
+    let broker = lab.cluster().find("broker1").expect("it is there");
+    assert_eq!(lab.cluster().power(broker), crate::sim::Power::Off);
+    check_sameness(&lab);
+}
+
+#[test]
 fn acting_in_the_past_forks_and_keeps_the_old_future() {
     let mut lab = lab();
     lab.advance_to(secs(20));
