@@ -20,7 +20,7 @@ use crate::sim::{OrdMap, Outbox, ProcessId};
 ///
 /// Real: that of its machine; here all are the server's neighbours, because addresses matter only
 /// to the `ip` scheme.
-const CLIENT_ADDRESS: &str = "127.0.0.1";
+pub(super) const CLIENT_ADDRESS: &str = "127.0.0.1";
 
 /// One client's connection.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

@@ -171,6 +171,16 @@ impl Leader {
         all.filter(move |(_, learner)| synchronized(learner)).map(|(id, _)| *id)
     }
 
+    /// How many learners have come.
+    pub fn learner_count(&self) -> u32 {
+        self.learners.len() as u32
+    }
+
+    /// How many syncs wait for what was proposed before them.
+    pub fn pending_syncs(&self) -> u32 {
+        self.syncs.len() as u32
+    }
+
     /// What is proposed and not committed yet.
     pub fn proposals(&self) -> &Proposals {
         &self.proposals

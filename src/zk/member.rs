@@ -37,6 +37,8 @@ pub struct Member {
     pub window: CommittedWindow,
     /// The txns on their way to the disk.
     pub writer: LogWriter,
+    /// How often it has begun to look since it started.
+    pub lookings: u32,
     /// The last election.
     pub round: Round,
     /// How it ended, with the epoch that came of it.
@@ -56,6 +58,7 @@ impl Member {
             window: CommittedWindow::of_log(&disk),
             database,
             writer: LogWriter::default(),
+            lookings: 0,
             round: Round(0),
             vote: Vote { epoch: epochs.current, zxid, candidate: me },
             disk: Disk { epochs, ..disk },

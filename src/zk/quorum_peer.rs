@@ -183,6 +183,7 @@ impl QuorumPeer {
 }
 
 fn look(member: &mut Member, out: &mut Outbox<'_, Words>) -> PeerRole {
+    member.lookings += 1;
     member.round = Round(member.round.0 + 1);
     let place = (member.me, member.ensemble.clone());
     PeerRole::Looking(Looking::start(place, member.round, member.own_vote(), out))

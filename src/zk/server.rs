@@ -7,8 +7,9 @@
 use super::database::{Database, Disk};
 use super::ensemble::{Ensemble, ServerId};
 use super::front::Front;
-use super::quorum_peer::QuorumPeer;
+use super::quorum_peer::{PeerRole, QuorumPeer};
 use super::serving::Serving;
+use super::session::Tracker;
 use super::settings::Settings;
 use super::standalone::Standalone;
 use super::words::{Request, Words};
@@ -53,6 +54,11 @@ impl Server {
         Server { settings, place, disk: Disk::default(), role: Role::Down }
     }
 
+    /// How it is configured.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// What is on its disk.
     pub fn disk(&self) -> &Disk {
         match &self.role {
@@ -80,6 +86,18 @@ impl Server {
             Role::Down => None,
             Role::Standalone(role) => Some(role.database()),
             Role::Peer(peer) => Some(peer.database()),
+        }
+    }
+
+    /// When sessions expire, if it is the one that decides.
+    pub fn tracker(&self) -> Option<&Tracker> {
+        match &self.role {
+            Role::Standalone(role) => Some(role.tracker()),
+            Role::Peer(peer) => match peer.role() {
+                PeerRole::Leading(leader) => Some(leader.tracker()),
+                PeerRole::Looking(_) | PeerRole::Learning(_) => None,
+            },
+            Role::Down => None,
         }
     }
 

@@ -96,6 +96,11 @@ impl Serving {
         &self.front
     }
 
+    /// How many requests are not answered yet.
+    pub fn outstanding(&self) -> u32 {
+        self.lines.values().map(|line| line.len() as u32).sum()
+    }
+
     /// The session that a process has here, with its timeout.
     pub fn session_of(&self, peer: ProcessId) -> Option<(SessionId, Millis)> {
         let connection = self.front.connection(peer)?;

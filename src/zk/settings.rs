@@ -57,10 +57,16 @@ impl Settings {
     /// The session timeout that a client gets for the one it wants.
     // Source: ZooKeeperServer.processConnectRequest.
     pub fn negotiated(&self, wanted: Millis) -> Millis {
-        let bound = |span: Span| span.as_ms().cast_signed();
-        let min = bound(self.min_session_timeout.unwrap_or(self.tick_time * 2));
-        let max = bound(self.max_session_timeout.unwrap_or(self.tick_time * 20));
-        Millis(wanted.0.max(min).min(max))
+        let (min, max) = self.session_timeouts();
+        wanted.max(min).min(max)
+    }
+
+    /// The least and the longest session timeout.
+    pub fn session_timeouts(&self) -> (Millis, Millis) {
+        let bound = |span: Span| Millis(span.as_ms().cast_signed());
+        let min = self.min_session_timeout.unwrap_or(self.tick_time * 2);
+        let max = self.max_session_timeout.unwrap_or(self.tick_time * 20);
+        (bound(min), bound(max))
     }
 }
 

@@ -115,6 +115,11 @@ impl Standalone {
         &self.tracker
     }
 
+    /// How many requests are not answered yet.
+    pub fn outstanding(&self) -> u32 {
+        (self.batch.len() + self.waiting.len()) as u32
+    }
+
     /// Takes one event.
     pub fn handle(&mut self, event: Event<Words>, disk: &mut Disk, out: &mut Outbox<'_, Words>) {
         match event {

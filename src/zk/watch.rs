@@ -121,6 +121,11 @@ impl WatchTable {
         self.by_path.is_empty()
     }
 
+    /// How many paths are watched.
+    pub fn path_count(&self) -> u32 {
+        self.by_path.len() as u32
+    }
+
     /// How many watches.
     pub fn count(&self) -> u32 {
         let count: usize = self.by_path.values().map(|watchers| watchers.len()).sum();

@@ -6,6 +6,8 @@ mod bench;
 mod case;
 mod client_library;
 mod ensemble;
+mod four_letter;
+mod mask;
 mod notation;
 mod timing;
 
@@ -19,6 +21,7 @@ pub const KINDS: &[(&str, Player)] = &[
     ("client-library", client_library::play),
     ("create", cases),
     ("ensemble", ensemble::play),
+    ("four-letter-words", four_letter::play),
     ("lifetime", cases),
     ("multi", cases),
     ("paths", cases),

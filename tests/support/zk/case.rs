@@ -78,7 +78,7 @@ impl Play {
     }
 
     /// Performs a step and compares all that was recorded of it.
-    fn step(&mut self, step: &Value) -> Result<(), String> {
+    pub(super) fn step(&mut self, step: &Value) -> Result<(), String> {
         let name = step.get("op").and_then(Value::as_str).ok_or("no op")?;
         let args = step.get("args").cloned().unwrap_or(json!({}));
         let label = step.get("client").and_then(Value::as_str);

@@ -45,7 +45,8 @@ fn play_scenario(scenario: &Value) -> Result<(), String> {
     Ok(())
 }
 
-fn bench() -> Bench {
+/// The ensemble, none of which runs yet.
+pub(super) fn bench() -> Bench {
     let server = |id: u8| {
         let suffrage = if id == OBSERVER { Suffrage::Observer } else { Suffrage::Voter };
         (Address { id: ServerId(id), process: ProcessId(u16::from(id) - 1) }, suffrage)

@@ -1,0 +1,446 @@
+//! The four-letter words: what a server answers to `ruok`, `srvr`, `mntr` and the like on its
+//! client port, told from its state.
+//!
+//! How the answer travels is not here: nobody waits for it in simulated time.
+//!
+//! *Invariant: asking changes nothing; whoever asks counts as one more connection.*
+//!
+//! Real: from 3.5.3 only `srvr` is answered unless `4lw.commands.whitelist` names more; here all
+//! are, because who may ask is not what one wants to see.
+//!
+//! Real: a server counts frames, latencies, files and bytes on disk; here it counts none, and
+//! shows them as if nothing had been asked but sessions, because nothing depends on them.
+
+use super::database::Database;
+use super::ensemble::Ensemble;
+use super::front::{CLIENT_ADDRESS, Connection, Front};
+use super::leader::Leader;
+use super::printing::{VERSION, date};
+use super::quorum_peer::{PeerRole, QuorumPeer};
+use super::server::{Role, Server};
+use super::settings::Settings;
+use super::stat::SessionId;
+use super::telling::wall_clock;
+use super::vote::Standing;
+use super::watch::WatchTable;
+use crate::sim::{OrdMap, SimTime, Span};
+
+const NOT_SERVING: &str = "This ZooKeeper instance is not currently serving requests\n";
+
+/// How far apart the moments are at which a server hangs up on silent connections, and how long
+/// one without a session may be silent.
+// Source: NIOServerCnxnFactory.configure (zookeeper.nio.sessionlessCnxnTimeout).
+const CONNECTION_TICK: Span = Span::secs(10);
+
+/// How to tell a word, or a row of one.
+type Tell = fn(&Asked) -> String;
+
+/// Words that are answered whatever the server does.
+const ALWAYS: &[(&str, &str)] = &[("ruok", "imok"), ("gtmk", "306"), ("envi", ENVIRONMENT)];
+
+/// Words that are about what the server serves.
+// Source: CommandExecutor.getCommand.
+const SERVING: &[(&str, Tell)] = &[
+    ("isro", |_| "rw".into()),
+    ("stat", stat),
+    ("srvr", srvr),
+    ("srst", |_| "Server stats reset.\n".into()),
+    ("mntr", mntr),
+    ("cons", |asked| asked.connections(Detail::All) + "\n"),
+    ("crst", |_| "Connection stats reset.\n".into()),
+    ("dump", dump),
+    ("wchs", wchs),
+    ("wchc", wchc),
+    ("wchp", wchp),
+    ("conf", conf),
+    ("dirs", |_| "datadir_size: 0\nlogdir_size: 0\n".into()),
+];
+
+/// What a server answers to a word, empty if it is none; `None` if there is no server.
+// Source: NIOServerCnxn.checkFourLetterWord.
+pub fn answer(server: &Server, word: &str, now: SimTime) -> Option<String> {
+    if *server.role() == Role::Down {
+        return None;
+    }
+    if let Some((_, text)) = ALWAYS.iter().find(|(known, _)| *known == word) {
+        return Some((*text).into());
+    }
+    let Some((_, tell)) = SERVING.iter().find(|(known, _)| *known == word) else {
+        return Some(String::new());
+    };
+    Some(match Asked::of(server, now) {
+        Some(asked) => tell(&asked),
+        None if word == "isro" => "null".into(),
+        None => NOT_SERVING.into(),
+    })
+}
+
+/// A server that serves, at a moment.
+struct Asked<'a> {
+    settings: &'a Settings,
+    database: &'a Database,
+    front: &'a Front,
+    peer: Option<&'a QuorumPeer>,
+    server: &'a Server,
+    now: SimTime,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Detail {
+    Brief,
+    All,
+}
+
+impl<'a> Asked<'a> {
+    fn of(server: &'a Server, now: SimTime) -> Option<Asked<'a>> {
+        let peer = server.peer();
+        if peer.is_some_and(|peer| peer.epoch().is_none()) {
+            return None;
+        }
+        let (database, front) = (server.database()?, server.front()?);
+        Some(Asked { settings: server.settings(), database, front, peer, server, now })
+    }
+
+    fn leader(&self) -> Option<&'a Leader> {
+        match self.peer?.role() {
+            PeerRole::Leading(leader) => Some(leader),
+            _ => None,
+        }
+    }
+
+    fn mode(&self) -> &'static str {
+        match self.peer.map(QuorumPeer::standing) {
+            None => "standalone",
+            Some(Standing::Leading) => "leader",
+            Some(Standing::Observing) => "observer",
+            Some(Standing::Following | Standing::Looking) => "follower",
+        }
+    }
+
+    fn outstanding(&self) -> u32 {
+        match (self.server.role(), self.peer.and_then(QuorumPeer::serving)) {
+            (Role::Standalone(alone), _) => alone.outstanding(),
+            (_, serving) => serving.map_or(0, |serving| serving.outstanding()),
+        }
+    }
+
+    /// How many znodes; the root is kept under two names.
+    // Source: DataTree.getNodeCount.
+    fn znodes(&self) -> i32 {
+        self.database.tree.count() + 1
+    }
+
+    fn connection_count(&self) -> u64 {
+        self.front.iter().count() as u64 + 1
+    }
+
+    /// All connections, that of whoever asks first: nothing is read from it any more.
+    // Source: ServerCnxn.dumpConnectionInfo.
+    fn connections(&self, detail: Detail) -> String {
+        let mut text = format!(" {}[0](queued=0,recved=0,sent=0)\n", address(None));
+        for known in self.front.iter() {
+            let (address, session) = (address(Some(known)), known.session);
+            text += &format!(" {address}[1](queued=0,recved=0,sent=0");
+            if detail == Detail::All {
+                text += &format!(
+                    ",sid={session},lop=SESS,est=0,to={},lcxid=0x0,\
+                     lzxid=0xffffffffffffffff,lresp=0,llat=0,minlat=0,avglat=0,maxlat=0",
+                    known.timeout.0
+                );
+            }
+            text += ")\n";
+        }
+        text
+    }
+}
+
+/// Where a connection comes from, or that of whoever asks.
+fn address(connection: Option<&Connection>) -> String {
+    let port = connection.map_or(32_767, |known| 32_768 + known.id.number % 28_232);
+    format!("/{CLIENT_ADDRESS}:{port}")
+}
+
+// Source: StatCommand.commandRun.
+fn stat(asked: &Asked) -> String {
+    let connections = asked.connections(Detail::Brief);
+    format!("Zookeeper version: {VERSION}\nClients:\n{connections}\n{}", figures(asked))
+}
+
+fn srvr(asked: &Asked) -> String {
+    format!("Zookeeper version: {VERSION}\n{}", figures(asked))
+}
+
+// Source: ServerStats.toString, StatCommand.commandRun.
+fn figures(asked: &Asked) -> String {
+    let mut text = format!(
+        "Latency min/avg/max: 0/0.0/0\nReceived: 0\nSent: 0\nConnections: {}\nOutstanding: {}\n\
+         Zxid: {}\nMode: {}\nNode count: {}\n",
+        asked.connection_count(),
+        asked.outstanding(),
+        asked.database.last_zxid,
+        asked.mode(),
+        asked.znodes(),
+    );
+    if asked.leader().is_some() {
+        text += "Proposal sizes last/min/max: -1/-1/-1\n";
+    }
+    text
+}
+
+/// Which servers have a row of `mntr`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Any,
+    Member,
+    Leader,
+}
+
+/// The rows of `mntr`.
+///
+/// Real: there are some 400 more, of counters and timings; here those that the model knows.
+// Source: ZooKeeperServer.dumpMonitorValues, and what its subclasses add.
+const MNTR: &[(Rank, &str, Tell)] = &[
+    (Rank::Any, "version", |_| VERSION.into()),
+    (Rank::Any, "server_state", |asked| asked.mode().into()),
+    (Rank::Member, "peer_state", |asked| peer_state(asked).into()),
+    (Rank::Any, "ephemerals_count", |asked| {
+        let all = asked.database.tree.owners();
+        all.map(|(_, own)| own.count()).sum::<u32>().to_string()
+    }),
+    (Rank::Any, "num_alive_connections", |asked| asked.connection_count().to_string()),
+    (Rank::Any, "avg_latency", |_| "0.0".into()),
+    (Rank::Any, "outstanding_requests", |asked| asked.outstanding().to_string()),
+    (Rank::Any, "znode_count", |asked| asked.znodes().to_string()),
+    (Rank::Any, "global_sessions", |asked| asked.database.sessions.len().to_string()),
+    (Rank::Any, "packets_sent", zero),
+    (Rank::Any, "packets_received", zero),
+    (Rank::Leader, "synced_followers", |asked| followers(asked, Standing::Following)),
+    (Rank::Any, "watch_count", |asked| {
+        let Database { data_watches, child_watches, .. } = asked.database;
+        (data_watches.count() + child_watches.count()).to_string()
+    }),
+    (Rank::Leader, "synced_non_voting_followers", zero),
+    (Rank::Leader, "synced_observers", |asked| followers(asked, Standing::Observing)),
+    (Rank::Any, "min_latency", zero),
+    (Rank::Any, "max_file_descriptor_count", zero),
+    (Rank::Any, "approximate_data_size", |asked| data_size(asked).to_string()),
+    (Rank::Any, "open_file_descriptor_count", zero),
+    (Rank::Leader, "pending_syncs", |asked| {
+        asked.leader().map_or(0, Leader::pending_syncs).to_string()
+    }),
+    (Rank::Member, "local_sessions", zero),
+    (Rank::Any, "max_latency", zero),
+    (Rank::Leader, "learners", |asked| asked.leader().map_or(0, Leader::learner_count).to_string()),
+    (Rank::Member, "quorum_size", |asked| {
+        let peer = asked.peer.map(QuorumPeer::member);
+        peer.map_or(0, |member| member.ensemble.voters().count()).to_string()
+    }),
+    (Rank::Member, "looking_count", |asked| {
+        asked.peer.map_or(0, |peer| peer.member().lookings).to_string()
+    }),
+];
+
+// Source: MonitorCommand.commandRun.
+fn mntr(asked: &Asked) -> String {
+    let rank = match (asked.peer, asked.leader()) {
+        (None, _) => Rank::Any,
+        (Some(_), None) => Rank::Member,
+        (Some(_), Some(_)) => Rank::Leader,
+    };
+    let rows = MNTR.iter().filter(|(needed, ..)| *needed <= rank);
+    rows.map(|(_, name, value)| format!("zk_{name}\t{}\n", value(asked))).collect()
+}
+
+fn zero(_: &Asked) -> String {
+    "0".into()
+}
+
+// Source: QuorumPeer.getDetailedState.
+fn peer_state(asked: &Asked) -> &'static str {
+    match asked.mode() {
+        "leader" => "leading - broadcast",
+        "observer" => "observing - broadcast",
+        _ => "following - broadcast",
+    }
+}
+
+fn followers(asked: &Asked, standing: Standing) -> String {
+    let (Some(leader), Some(peer)) = (asked.leader(), asked.peer) else { return "0".into() };
+    let votes = |id| peer.member().ensemble.is_voter(id);
+    let wanted = leader.followers().filter(|id| votes(*id) == (standing == Standing::Following));
+    wanted.count().to_string()
+}
+
+/// Bytes of all paths and data.
+///
+/// Real: `/zookeeper/config` holds the membership; here it is empty, and only counted as if.
+// Source: DataTree.approximateDataSize.
+fn data_size(asked: &Asked) -> u64 {
+    let znodes = asked.database.tree.iter();
+    let size = znodes.map(|(path, znode)| path.len() + znode.data.as_slice().len());
+    let config = asked.peer.map(|peer| membership(&peer.member().ensemble).len());
+    (size.sum::<usize>() + config.unwrap_or(0)) as u64
+}
+
+/// The members, as `/zookeeper/config` holds them.
+// Source: QuorumMaj.toString.
+fn membership(ensemble: &Ensemble) -> String {
+    let mut text = String::new();
+    for server in ensemble.addresses().iter() {
+        let kind = if ensemble.is_voter(server.id) { "participant" } else { "observer" };
+        text += &format!("server.{}={}:2888:3888:{kind}\n", server.id.0, server.id);
+    }
+    text + "version=0"
+}
+
+// Source: ZooKeeperServerConf.toString, QuorumZooKeeperServer.dumpConf.
+fn conf(asked: &Asked) -> String {
+    let settings = asked.settings;
+    let (min, max) = settings.session_timeouts();
+    let id = asked.peer.map_or(0, |peer| peer.member().me.0);
+    let mut text = format!(
+        "clientPort=2181\nsecureClientPort=-1\ndataDir=/data/version-2\ndataDirSize=0\n\
+         dataLogDir=/data/version-2\ndataLogSize=0\ntickTime={}\nmaxClientCnxns=0\n\
+         minSessionTimeout={}\nmaxSessionTimeout={}\nclientPortListenBacklog=-1\nserverId={id}\n",
+        settings.tick_time.as_ms(),
+        min.0,
+        max.0,
+    );
+    if let Some(peer) = asked.peer {
+        text += &format!(
+            "initLimit={}\nsyncLimit={}\nelectionAlg=3\nelectionPort=3888\nquorumPort=2888\n\
+             peerType={}\nmembership: \n{}",
+            settings.init_limit,
+            settings.sync_limit,
+            u8::from(peer.standing() == Standing::Observing),
+            membership(&peer.member().ensemble),
+        );
+    }
+    text
+}
+
+/// Sessions, ephemerals and connections.
+///
+/// Real: a connection's deadline moves with each frame; here it is made of its session's, which may
+/// be one tick later.
+// Source: DumpCommand.commandRun.
+fn dump(asked: &Asked) -> String {
+    let mut ephemerals = String::new();
+    let owners = asked.database.tree.owners();
+    for (session, own) in owners {
+        ephemerals += &format!("{session}:\n");
+        ephemerals.extend(own.sorted().map(|path| format!("\t{path}\n")));
+    }
+    let owners = asked.database.tree.owners().count();
+    let deadline = |connection: &Connection| {
+        let tracker = asked.server.tracker();
+        let tracked = tracker.and_then(|tracker| tracker.session(connection.session));
+        tracked.map_or(asked.now, |tracked| tracked.deadline)
+    };
+    let row = |address, session, deadline| {
+        (round_up(deadline), format!("ip: {address} sessionId: {session}"))
+    };
+    let nobody = row(address(None), SessionId::NONE, asked.now + CONNECTION_TICK);
+    let known = asked.front.iter();
+    let known = known.map(|known| row(address(Some(known)), known.session, deadline(known)));
+    format!(
+        "SessionTracker dump:\n{}ephemeral nodes dump:\nSessions with Ephemerals ({owners}):\n\
+         {ephemerals}Connections dump:\nConnections {}",
+        sessions(asked),
+        expiry_sets([nobody].into_iter().chain(known)),
+    )
+}
+
+fn round_up(time: SimTime) -> SimTime {
+    let tick = CONNECTION_TICK.as_micros();
+    SimTime::micros((time.as_micros() / tick + 1) * tick)
+}
+
+/// Whoever decides about sessions knows when they expire, the others how long they last.
+// Source: SessionTrackerImpl.dumpSessions, LearnerSessionTracker.dumpSessions.
+fn sessions(asked: &Asked) -> String {
+    if let Some(tracker) = asked.server.tracker() {
+        let all = tracker.iter().map(|(id, tracked)| (tracked.deadline, id.to_string()));
+        return format!("Session {}", expiry_sets(all));
+    }
+    let all = &asked.database.sessions;
+    let rows = all.iter().map(|(id, timeout)| format!("{id}\t{timeout}\n"));
+    format!("Global Sessions({}):\n{}", all.len(), rows.collect::<String>())
+}
+
+// Source: ExpiryQueue.dump.
+fn expiry_sets(elements: impl Iterator<Item = (SimTime, String)>) -> String {
+    let mut sets: OrdMap<SimTime, Vec<String>> = OrdMap::new();
+    elements.for_each(|(deadline, element)| sets.entry(deadline).or_default().push(element));
+    let count: usize = sets.values().map(Vec::len).sum();
+    let mut text = format!("Sets ({})/({count}):\n", sets.len());
+    for (deadline, set) in &sets {
+        text += &format!("{} expire at {}:\n", set.len(), date(wall_clock(*deadline)));
+        text.extend(set.iter().map(|element| format!("\t{element}\n")));
+    }
+    text
+}
+
+// Source: WatchManager.toString: the watches on data only.
+fn wchs(asked: &Asked) -> String {
+    let watches = &asked.database.data_watches;
+    let (connections, paths) = (by_session(asked, watches).len(), watches.path_count());
+    let total = watches.count();
+    format!("{connections} connections watching {paths} paths\nTotal watches:{total}\n")
+}
+
+// Source: WatchManager.dumpWatches.
+fn wchc(asked: &Asked) -> String {
+    let mut text = String::new();
+    for (session, paths) in &by_session(asked, &asked.database.data_watches) {
+        text += &format!("{session}\n");
+        text.extend(paths.iter().map(|path| format!("\t{path}\n")));
+    }
+    text + "\n"
+}
+
+fn wchp(asked: &Asked) -> String {
+    let (mut text, mut last) = (String::new(), None);
+    for (path, connection, _) in asked.database.data_watches.iter() {
+        let Some(known) = asked.front.current(connection) else { continue };
+        if last != Some(path) {
+            text += &format!("{path}\n");
+        }
+        last = Some(path);
+        text += &format!("\t{}\n", known.session);
+    }
+    text + "\n"
+}
+
+fn by_session<'a>(asked: &Asked, table: &'a WatchTable) -> OrdMap<SessionId, Vec<&'a str>> {
+    let mut all: OrdMap<SessionId, Vec<&str>> = OrdMap::new();
+    for (path, connection, _) in table.iter() {
+        if let Some(known) = asked.front.current(connection) {
+            all.entry(known.session).or_default().push(path.as_str());
+        }
+    }
+    all
+}
+
+/// The machine on which a server would run.
+// Source: EnvCommand.commandRun, Environment.list.
+const ENVIRONMENT: &str = "Environment:
+zookeeper.version=3.8.0-zootrope, built on 2022-02-25 08:49 UTC
+host.name=localhost
+java.version=none
+java.vendor=none
+java.home=none
+java.class.path=none
+java.library.path=none
+java.io.tmpdir=/tmp
+java.compiler=none
+os.name=simulated
+os.arch=simulated
+os.version=none
+user.name=zookeeper
+user.home=/home/zookeeper
+user.dir=/
+os.memory.free=0MB
+os.memory.max=0MB
+os.memory.total=0MB
+";
