@@ -148,6 +148,7 @@ fn together(run: Run<'_>) -> i32 {
         match server.peer().map(|peer| (peer.standing(), peer)) {
             Some((Standing::Observing, _)) => {}
             Some((_, peer)) => *votes.entry(choice(peer)).or_default() += 1,
+            None if matches!(server.role(), server::Role::Down) => {}
             None => *votes.entry(ServerId::STANDALONE).or_default() += 1,
         }
     }
