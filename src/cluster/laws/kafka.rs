@@ -4,9 +4,11 @@
 
 use super::{Seen, Verdict, none};
 use crate::cluster::{Cluster, Record};
-use crate::kafka::id::{BrokerId, Generation};
+use crate::kafka::id::{BrokerId, Generation, LeaderEpoch, Offset, TopicPartition};
+use crate::kafka::message::Acks;
 use crate::kafka::partition::Partition;
-use crate::kafka::words::{BrokerFact, Fact};
+use crate::kafka::producer::words::ProducerFact;
+use crate::kafka::words::{BrokerFact, Brokers, Fact};
 use crate::sim::OrdMap;
 
 /// Each controller has a higher epoch than any before it.
@@ -77,6 +79,115 @@ pub(super) fn high_watermarks_are_below_ends(
     let above =
         running.replicas().partitions().find(|partition| partition.hw > partition.log.end());
     none(above.map(|p| format!("{name}: the HW of {} is {}, its end {}", p.tp, p.hw, p.log.end())))
+}
+
+/// S12: as long as a broker leads a partition in one epoch, its HW never falls.
+///
+/// Across an election it may, by one round: the new leader learns of the HW a fetch late
+/// (KAFKA-2334).
+pub(super) fn high_watermarks_never_fall(
+    seen: &mut Seen,
+    record: &Record<'_>,
+    cluster: &Cluster,
+) -> Verdict {
+    let Some(process) = record.process else { return Ok(()) };
+    let Some(broker) = cluster.process(process).broker() else { return Ok(()) };
+    let Some(running) = broker.running() else {
+        seen.watermarks.retain(|(leader, _), _| *leader != process);
+        return Ok(());
+    };
+    for partition in running.replicas().partitions().filter(|partition| partition.leads()) {
+        let (tp, epoch, hw) = (&partition.tp, partition.leader_epoch, partition.hw);
+        let key = (process, tp.clone());
+        if let Some(&(in_epoch, before)) = seen.watermarks.get(&key)
+            && in_epoch == epoch
+            && before > hw
+        {
+            let name = cluster.name(process);
+            return Err(format!("{name}: the HW of {tp} fell from {before} to {hw}"));
+        }
+        if seen.watermarks.get(&key) != Some(&(epoch, hw)) {
+            seen.watermarks.insert(key, (epoch, hw));
+        }
+    }
+    Ok(())
+}
+
+/// What clients were promised about a partition, and by whom it may be kept.
+#[derive(Clone, Debug)]
+pub(super) struct Promised {
+    /// The end of what was acknowledged with acks=all.
+    end: Offset,
+    /// The last ISR that was told of.
+    isr: Option<Brokers>,
+    /// The last leader epoch that was told of.
+    epoch: LeaderEpoch,
+}
+
+impl Default for Promised {
+    fn default() -> Self {
+        Promised { end: Offset(0), isr: None, epoch: LeaderEpoch(0) }
+    }
+}
+
+/// S14: what was acknowledged with acks=all is in the log of everybody who leads after that. Only
+/// an unclean election may lose it.
+pub(super) fn acknowledged_records_stay(
+    seen: &mut Seen,
+    record: &Record<'_>,
+    cluster: &Cluster,
+) -> Verdict {
+    for fact in record.facts() {
+        match fact {
+            Fact::Producer(ProducerFact::RecordAcked { partition, offset, .. })
+                if acks_of(record, cluster) == Some(Acks::All) =>
+            {
+                let promised = seen.promised.entry(partition.clone()).or_default();
+                promised.end = promised.end.max(Offset(offset.0 + 1));
+            }
+            Fact::Broker(fact) => {
+                note_election(&mut seen.promised, fact);
+                kept(&seen.promised, fact)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn acks_of(record: &Record<'_>, cluster: &Cluster) -> Option<Acks> {
+    let producer = cluster.process(record.process?).producer()?;
+    Some(producer.settings().acks)
+}
+
+fn note_election(promised: &mut OrdMap<TopicPartition, Promised>, fact: &BrokerFact) {
+    match fact {
+        BrokerFact::LeaderElected { partition, leader, epoch, isr, .. } => {
+            let known = promised.entry(partition.clone()).or_default();
+            let clean = known.isr.as_ref().is_none_or(|isr| isr.0.contains(leader));
+            let end = if clean { known.end } else { Offset(0) };
+            *known = Promised { end, isr: Some(isr.clone()), epoch: known.epoch.max(*epoch) };
+        }
+        BrokerFact::IsrShrunk { partition, isr }
+        | BrokerFact::IsrExpanded { partition, isr }
+        | BrokerFact::ReplicaRemoved { partition, isr, .. } => {
+            promised.entry(partition.clone()).or_default().isr = Some(isr.clone());
+        }
+        BrokerFact::TopicDeleted { topic } => {
+            promised.retain(|partition, _| partition.topic.to_string() != *topic.0);
+        }
+        _ => {}
+    }
+}
+
+/// Whether a new leader has what was promised. One of an epoch that is over does no harm.
+fn kept(promised: &OrdMap<TopicPartition, Promised>, fact: &BrokerFact) -> Verdict {
+    let BrokerFact::BecameLeader { partition, epoch, leo, .. } = fact else { return Ok(()) };
+    let lost = promised.get(partition).filter(|known| *epoch >= known.epoch && *leo < known.end);
+    none(lost.map(|known| {
+        let end = known.end;
+        format!("{partition} was acknowledged up to {end}, but has a leader that ends at {leo}")
+    }))
 }
 
 /// A leader counts only replicas as in sync, and itself among them.

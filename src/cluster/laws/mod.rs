@@ -13,8 +13,8 @@ mod zk;
 pub use settled::{is_meant_to_run, settled, stuck};
 
 use super::{Cluster, Record};
-use crate::kafka::id::{ControllerEpoch, LeaderEpoch, TopicPartition};
-use crate::sim::{EventId, OrdMap, ProcessId};
+use crate::kafka::id::{ControllerEpoch, LeaderEpoch, Offset, TopicPartition};
+use crate::sim::{EventId, OrdMap, ProcessId, SimTime};
 use crate::zk::laws::{self, Subject};
 
 /// One law.
@@ -63,10 +63,13 @@ pub const LAWS: &[Law] = &[
     resting("ephemerals-have-sessions", laws::ephemerals_have_sessions),
     rest("znodes-have-parents", zk::znodes_have_parents),
     rest("zxids-are-in-order", zk::zxids_are_in_order),
+    record("sessions-get-their-time", zk::sessions_get_their_time),
     record("controller-epochs-rise", kafka::controller_epochs_rise),
     record("one-leader-per-epoch", kafka::one_leader_per_epoch),
     record("leaders-are-in-sync", kafka::leaders_are_in_sync),
     record("high-watermarks-are-below-ends", kafka::high_watermarks_are_below_ends),
+    record("high-watermarks-never-fall", kafka::high_watermarks_never_fall),
+    record("acknowledged-records-stay", kafka::acknowledged_records_stay),
     rest("isr-is-of-replicas", kafka::isr_is_of_replicas),
     rest("committed-records-are-equal", kafka::committed_records_are_equal),
     rest("one-owner-per-generation", kafka::one_owner_per_generation),
@@ -88,6 +91,11 @@ pub struct Breach {
 struct Seen {
     controllers: OrdMap<ControllerEpoch, ProcessId>,
     leaders: OrdMap<(TopicPartition, LeaderEpoch), ProcessId>,
+    /// By leader: the HW that it had last, and in which epoch.
+    watermarks: OrdMap<(ProcessId, TopicPartition), (LeaderEpoch, Offset)>,
+    promised: OrdMap<TopicPartition, kafka::Promised>,
+    /// When each event of a ZooKeeper server was.
+    heard: OrdMap<EventId, SimTime>,
 }
 
 /// Watches a run from its beginning.
@@ -135,3 +143,6 @@ impl Judge {
 fn none<T: std::fmt::Display>(found: Option<T>) -> Verdict {
     found.map_or(Ok(()), |found| Err(found.to_string()))
 }
+
+#[cfg(test)]
+mod tests;

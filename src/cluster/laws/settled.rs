@@ -8,6 +8,7 @@ use crate::kafka::broker::{Broker, Phase};
 use crate::kafka::consumer::{Activity, Standing};
 use crate::kafka::controller::{Knowledge, PartitionPhase};
 use crate::kafka::id::{BrokerId, TopicPartition};
+use crate::kafka::partition::Partition;
 use crate::kafka::znodes;
 use crate::sim::{Power, ProcessId};
 use crate::zk::client::State;
@@ -27,7 +28,7 @@ pub fn settled(cluster: &Cluster) -> Verdict {
 /// Who has to be started again for the cluster to come to rest, because real ones are stuck here,
 /// too, until somebody does it.
 pub fn stuck(cluster: &Cluster) -> Option<ProcessId> {
-    leads_below_a_promise(cluster).or_else(|| controls_by_a_lost_answer(cluster))
+    leads_below_a_promise(cluster).or_else(|| missed_an_answer(cluster))
 }
 
 /// A leader of ZooKeeper that a server cannot follow: it has promised a later epoch to one who came
@@ -43,25 +44,33 @@ fn leads_below_a_promise(cluster: &Cluster) -> Option<ProcessId> {
     peers().find(|(_, server)| leads(server)).map(|(id, _)| id)
 }
 
-/// A controller that knows less of a partition than ZooKeeper keeps: its write was done, but the
-/// answer was lost with the connection, and the write that it then repeated was refused.
+/// A broker that knows less of a partition than ZooKeeper keeps, be it as controller or as leader:
+/// the controller's write was done, but the answer was lost with the connection, and the write that
+/// it then repeated was refused.
 // Source: ZkPartitionStateMachine.initializeLeaderAndIsrForPartitions (NodeExists),
-// KafkaController.processAlterPartition (BadVersion); KafkaZkClient.retryRequestsUntilConnected.
-fn controls_by_a_lost_answer(cluster: &Cluster) -> Option<ProcessId> {
+// KafkaController.processAlterPartition and Partition.handleAlterPartitionError (BadVersion; L3,
+// KAFKA-2729); KafkaZkClient.retryRequestsUntilConnected.
+fn missed_an_answer(cluster: &Cluster) -> Option<ProcessId> {
     let databases = cluster.processes().filter_map(|(_, _, process)| process.zk()?.database());
     let tree = &databases.max_by_key(|database| database.last_zxid)?.tree;
     let kept = |tp: &TopicPartition| Some(tree.znode(&znodes::state(tp))?.stat.version);
-    let behind = |knowledge: &Knowledge| {
+    let controls_behind = |knowledge: &Knowledge| {
         let new = knowledge.in_phases(&[PartitionPhase::New]);
         let known = |tp: &TopicPartition| knowledge.leadership(tp).map(|lead| lead.partition_epoch);
         let led = knowledge.with_leadership();
         new.iter().chain(&led).any(|tp| kept(tp).is_some() && kept(tp) != known(tp))
     };
-    let controls = |process: &AnyProcess| {
-        let running = process.broker().and_then(Broker::running);
-        running.is_some_and(|r| r.controller().is_active() && behind(r.controller().knowledge()))
+    let leads_behind =
+        |p: &Partition| p.leads() && kept(&p.tp).is_some_and(|kept| kept > p.partition_epoch);
+    let running = || {
+        let brokers =
+            cluster.processes().filter_map(|(id, _, process)| Some((id, process.broker()?)));
+        brokers.filter_map(|(id, broker)| Some((id, broker.running()?)))
     };
-    cluster.processes().find(|(_, _, process)| controls(process)).map(|(id, _, _)| id)
+    let controller = running()
+        .find(|(_, r)| r.controller().is_active() && controls_behind(r.controller().knowledge()));
+    let leader = || running().find(|(_, r)| r.replicas().partitions().any(leads_behind));
+    controller.or_else(leader).map(|(id, _)| id)
 }
 
 /// Where there are brokers, one of them is the controller.

@@ -2,12 +2,15 @@
 //!
 //! *Invariant:* a server that is down is judged by its disk only, and that by its own kind.
 
-use super::{Verdict, none};
-use crate::cluster::Cluster;
+use super::{Seen, Verdict, none};
+use crate::cluster::{Cluster, Record};
+use crate::kafka::words::Fact;
+use crate::sim::{Entry, Span};
 use crate::zk::database::Database;
 use crate::zk::ensemble::ServerId;
 use crate::zk::laws::Subject;
 use crate::zk::stat::Owner;
+use crate::zk::words::Fact as Told;
 
 /// All servers, for the laws of the ensemble.
 pub(super) fn subjects(cluster: &Cluster) -> Vec<Subject<'_>> {
@@ -21,6 +24,37 @@ fn databases(cluster: &Cluster) -> impl Iterator<Item = (&str, &Database)> {
         let server = process.zk()?;
         Some((name, server.database()?))
     })
+}
+
+/// Z16: a session is expired no earlier than its timeout after it was heard of, as far as the one
+/// who decides had learned of that.
+pub(super) fn sessions_get_their_time(
+    seen: &mut Seen,
+    record: &Record<'_>,
+    cluster: &Cluster,
+) -> Verdict {
+    let Some(process) = record.process else { return Ok(()) };
+    let Some(server) = cluster.process(process).zk() else { return Ok(()) };
+    seen.heard.insert(record.id, record.at);
+    let mut sign = None;
+    for entry in record.entries {
+        let session = match entry {
+            Entry::Because(event) => {
+                sign = seen.heard.get(event);
+                continue;
+            }
+            Entry::Fact(Fact::Zk(Told::SessionExpired { session })) => session,
+            _ => continue,
+        };
+        let timeout = server.database().and_then(|database| database.sessions.get(session));
+        let (Some(sign), Some(timeout)) = (sign.take(), timeout) else { continue };
+        let silence = record.at.since(*sign);
+        if silence < Span::ms(timeout.0.unsigned_abs()) {
+            let name = cluster.name(process);
+            return Err(format!("{name} expired {session} after {}ms", silence.as_ms()));
+        }
+    }
+    Ok(())
 }
 
 /// Every znode but the root has a parent that lists it, and no ephemeral has children.
