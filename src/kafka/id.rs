@@ -5,6 +5,7 @@
 //!
 //! *Invariant: every number prints as the number alone, as Kafka's own tools show it.*
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
@@ -77,8 +78,21 @@ impl Offset {
 macro_rules! texts {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         pub struct $name(Arc<str>);
+
+        // In the order of the texts. Most names that meet are one name, shared: nothing is read.
+        impl Ord for $name {
+            fn cmp(&self, other: &Self) -> Ordering {
+                if Arc::ptr_eq(&self.0, &other.0) { Ordering::Equal } else { self.0.cmp(&other.0) }
+            }
+        }
+
+        impl PartialOrd for $name {
+            fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+                Some(self.cmp(other))
+            }
+        }
 
         impl $name {
             /// The name as text.

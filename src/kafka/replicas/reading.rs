@@ -56,10 +56,12 @@ impl Replicas {
         let follower = request.replica_id;
         let mut responses = Vec::new();
         for asked in &request.topics {
-            let answer = self.read(asked, follower, turn);
-            if follower == BrokerId::NONE || self.is_worth_telling(follower, &answer) {
-                responses.push(answer);
+            if follower != BrokerId::NONE && self.has_nothing_new(follower, asked) {
+                continue;
             }
+            let answer = self.read(asked, follower, turn);
+            self.note_told(follower, &answer);
+            responses.push(answer);
         }
         let response = FetchResponse { responses };
         turn.answer(caller, response);
@@ -67,24 +69,24 @@ impl Replicas {
 
     /// A follower is told only of partitions of which there is something to tell.
     // Source: FetchSession (KIP-227): CachedPartition.maybeUpdateResponseData
-    fn is_worth_telling(&mut self, id: BrokerId, answer: &PartitionFetchResponse) -> bool {
-        let silent =
-            answer.error.is_none() && answer.records.is_empty() && answer.diverging_epoch.is_none();
-        let partition = self.partitions.get(&answer.partition);
-        let told = match partition.map(|partition| &partition.role) {
-            Some(Role::Leader(leading)) => leading.followers.get(&id).map(|f| f.told_hw),
-            _ => None,
-        };
-        if silent && told == Some(answer.high_watermark) {
-            return false;
-        }
-        if let Some(partition) = self.partitions.get_mut(&answer.partition)
+    fn has_nothing_new(&self, id: BrokerId, asked: &FetchPartition) -> bool {
+        let Some(partition) = self.partitions.get(&asked.partition) else { return false };
+        let Role::Leader(leading) = &partition.role else { return false };
+        let told = leading.followers.get(&id).map(|follower| follower.told_hw);
+        told == Some(partition.hw)
+            && asked.fetch_offset == partition.log.end()
+            && partition.may_read(asked).is_ok()
+            && partition.diverging(asked) == Ok(None)
+    }
+
+    fn note_told(&mut self, id: BrokerId, answer: &PartitionFetchResponse) {
+        if id != BrokerId::NONE
+            && let Some(partition) = self.partitions.get_mut(&answer.partition)
             && let Role::Leader(leading) = &mut partition.role
             && let Some(follower) = leading.followers.get_mut(&id)
         {
             follower.told_hw = answer.high_watermark;
         }
-        true
     }
 
     fn read(
