@@ -8,6 +8,7 @@ use super::{Cluster, Setup, Trace, Words};
 use crate::kafka::broker::Broker;
 use crate::kafka::consumer::Consumer;
 use crate::kafka::producer::Producer;
+use crate::kafka::release::Release;
 use crate::kafka::settings::{Directory, Settings};
 use crate::kafka::tools::{Bootstrap, Tool};
 use crate::kafka::words::{Message, Request, Timer, Write};
@@ -203,10 +204,12 @@ pub fn bootstrap(cluster: &Cluster) -> Bootstrap {
     let known: Vec<(ProcessId, String)> = brokers
         .map(|(id, broker)| (id, format!("{}:{}", broker.settings().host, broker.settings().port)))
         .collect();
+    let brokers = cluster.processes().find_map(|(_, _, process)| process.broker());
     let shown: Vec<&str> = known.iter().map(|(_, address)| &**address).collect();
     Bootstrap {
         shown: shown.join(",").into(),
         processes: known.iter().map(|(id, _)| *id).collect(),
+        release: brokers.map_or(Release::V3_9_1, |broker| broker.settings().release),
     }
 }
 

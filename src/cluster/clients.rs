@@ -12,6 +12,7 @@ use crate::kafka::consumer::Consumer;
 use crate::kafka::consumer::words::{ConsumerRequest, ConsumerSettings};
 use crate::kafka::producer::Producer;
 use crate::kafka::producer::words::{ProducerRequest, ProducerSettings, Steady, ToSend};
+use crate::kafka::release::Release;
 use crate::kafka::tools::{Bootstrap, Tool};
 use crate::kafka::words::Request;
 use crate::sim::{ProcessId, ProcessName, Span};
@@ -205,7 +206,8 @@ fn bootstrap(cluster: &Cluster) -> Result<Arc<[ProcessId]>, Refusal> {
 /// Reads the words of a tool's command line, options and all.
 pub(super) fn command_line(tool: &'static str, line: &mut Line) -> Result<Command, Trouble> {
     let words = line.as_typed();
-    let trial = Bootstrap { shown: "".into(), processes: [ProcessId(0)].into() };
+    let trial =
+        Bootstrap { shown: "".into(), processes: [ProcessId(0)].into(), release: Release::V3_9_1 };
     Tool::read(tool, &words, trial).map_err(|usage| line.missing(&usage.to_string()))?;
     Ok(Command::Type { tool, words: words.into_iter().map(Arc::from).collect() })
 }

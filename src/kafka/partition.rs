@@ -220,10 +220,13 @@ impl Partition {
         rises
     }
 
-    /// A follower has fetched from this offset.
-    pub fn fetched_by(&mut self, id: BrokerId, from: Offset, now: SimTime) {
+    /// A follower has fetched from this offset. Says whether it is further than before.
+    pub fn fetched_by(&mut self, id: BrokerId, from: Offset, now: SimTime) -> bool {
         let end = self.log.end();
-        let Some(follower) = self.leading().and_then(|l| l.followers.get_mut(&id)) else { return };
+        let Some(follower) = self.leading().and_then(|l| l.followers.get_mut(&id)) else {
+            return false;
+        };
+        let moved = follower.leo != from;
         if from >= end {
             follower.last_caught_up = Some(now);
         } else if from >= follower.leader_leo_at_fetch {
@@ -232,6 +235,7 @@ impl Partition {
         follower.leo = from;
         follower.leader_leo_at_fetch = end;
         follower.last_fetch = Some(now);
+        moved
     }
 
     /// Asks for a follower to be in the ISR, if it may be.

@@ -40,6 +40,64 @@ releases! {
     V3_9_1 = "3.9.1";
 }
 
+/// What changed from one release to another, by name.
+impl Release {
+    /// Whether a note of changed settings says whose by its path, and not by the topic alone.
+    // Source: KIP-21 (0.9)
+    pub fn config_changes_name_paths(self) -> bool {
+        self >= Release::V0_10_2_2
+    }
+
+    /// Whether a topic has an id.
+    // Source: KIP-516 (2.8)
+    pub fn topics_have_ids(self) -> bool {
+        self >= Release::V2_8_2
+    }
+
+    /// Whether `/controller` tells the epoch of a controller outside of ZooKeeper, if there is one.
+    // Source: KIP-866 (3.4)
+    pub fn controller_may_be_elsewhere(self) -> bool {
+        self >= Release::V3_9_1
+    }
+
+    /// Whether settings are written only while `/controller` is as it was read.
+    // Source: KIP-866 (3.4); KafkaZkClient.setOrCreateEntityConfigs
+    pub fn config_writes_are_fenced(self) -> bool {
+        self >= Release::V3_9_1
+    }
+
+    /// Whether a topic is refused that is marked for deletion.
+    // Source: AdminZkClient.validateTopicCreate (3.1)
+    pub fn creation_minds_deletion(self) -> bool {
+        self >= Release::V3_9_1
+    }
+
+    /// Whether a leader looks for a higher HW once the controller has written an ISR. Before,
+    /// a waiting produce request could run out though all in sync had what it brought.
+    // Source: KAFKA-13091 (3.0), Partition.submitAlterPartition
+    pub fn isr_changes_raise_the_hw(self) -> bool {
+        self >= Release::V3_9_1
+    }
+
+    /// The version of the JSON in `/feature`.
+    // Source: FeatureZNode, KIP-778 (3.3)
+    pub fn feature_version(self) -> u8 {
+        if self >= Release::V3_9_1 { 2 } else { 1 }
+    }
+
+    /// Whether `kafka-topics --describe` has columns for leaders that would be eligible.
+    // Source: KIP-966 (3.7)
+    pub fn tools_show_eligible_leaders(self) -> bool {
+        self >= Release::V3_9_1
+    }
+
+    /// Whether a topic's bad name is called invalid, and not illegal.
+    // Source: org.apache.kafka.common.internals.Topic.validate (3.0)
+    pub fn bad_names_are_invalid(self) -> bool {
+        self >= Release::V3_9_1
+    }
+}
+
 /// A text that names no release.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no release {0:?} here; there are 0.7.2, 0.8.2.2, 0.10.2.2, 1.1.1, 2.3.1, 2.8.2, 3.9.1")]

@@ -272,7 +272,7 @@ impl ControllerZnode {
     /// As a broker of that release writes it.
     pub fn encode(&self, release: Release) -> Bytes {
         let ControllerZnode { broker, timestamp } = self;
-        json(if release >= Release::V3_9_1 {
+        json(if release.controller_may_be_elsewhere() {
             format!(
                 r#"{{"version":2,"brokerid":{broker},"timestamp":"{timestamp}","kraftControllerEpoch":-1}}"#
             )
@@ -315,7 +315,7 @@ pub fn decode_cluster_id(data: &Bytes) -> Option<Arc<str>> {
 
 /// No feature is finalized.
 pub fn encode_feature(release: Release) -> Bytes {
-    let version = if release >= Release::V3_9_1 { 2 } else { 1 };
+    let version = release.feature_version();
     json(format!(r#"{{"features":{{}},"version":{version},"status":1}}"#))
 }
 
@@ -419,7 +419,7 @@ impl TopicZnode {
         let adding = self.lists(|assignment| &assignment.adding, Empty::LeftOut);
         let removing = self.lists(|assignment| &assignment.removing, Empty::LeftOut);
         let id = self.topic_id.as_deref().unwrap_or_default();
-        json(if release >= Release::V2_8_2 {
+        json(if release.topics_have_ids() {
             format!(
                 r#"{{"partitions":{{{all}}},"topic_id":"{id}","adding_replicas":{{{adding}}},"removing_replicas":{{{removing}}},"version":3}}"#
             )
@@ -525,7 +525,7 @@ pub fn decode_config(data: &Bytes) -> Option<Config> {
 
 /// A note that an entity's settings have changed.
 pub fn encode_config_change(release: Release, kind: ConfigType, entity: &str) -> Bytes {
-    json(if release >= Release::V0_10_2_2 {
+    json(if release.config_changes_name_paths() {
         let path = quoted(&format!("{}/{entity}", kind.name()));
         format!(r#"{{"version":2,"entity_path":{path}}}"#)
     } else {

@@ -43,11 +43,12 @@ impl Replicas {
             return;
         }
         let now = turn.out.now();
-        partition.fetched_by(follower, asked.fetch_offset, now);
+        let moved = partition.fetched_by(follower, asked.fetch_offset, now);
         if let Some(wish) = partition.expand_isr(follower, rules) {
             self.wishes.insert(tp.clone(), wish);
         }
-        if partition.raise_hw(rules, now) {
+        // Source: Partition.updateFollowerFetchState
+        if moved && partition.raise_hw(rules, now) {
             self.wake(tp, turn);
         }
     }
@@ -146,8 +147,10 @@ impl Replicas {
             None => None,
         };
         fact.into_iter().for_each(|fact| turn.out.tell(fact));
-        self.raise_hw(tp, turn);
-        self.wake(tp, turn);
+        if turn.settings.release.isr_changes_raise_the_hw() {
+            self.raise_hw(tp, turn);
+            self.wake(tp, turn);
+        }
         false
     }
 }

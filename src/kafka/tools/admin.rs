@@ -5,6 +5,7 @@
 //!
 //! *Invariant: nothing is asked after the deadline of its call.*
 
+use super::Bootstrap;
 use super::dialogue::{Asking, Next, Outcome};
 use crate::kafka::client::BROKER_TO_ASK;
 use crate::kafka::error::{Error, Remedy};
@@ -13,6 +14,7 @@ use crate::kafka::message::{
     BrokerAddress, FindCoordinatorRequest, ListOffsetsAt, ListOffsetsRequest, MetadataRequest,
     MetadataResponse, Request, Response, TopicMetadata,
 };
+use crate::kafka::release::Release;
 use crate::sim::{Draw, ProcessId, SimTime, Span};
 
 const RETRY_BACKOFF: Span = Span::ms(100);
@@ -97,7 +99,7 @@ fn default_message(error: Error) -> &'static str {
 /// An admin client in the middle of a tool's dialogue.
 pub struct Admin<'a> {
     asking: Asking<'a>,
-    bootstrap: &'a [ProcessId],
+    bootstrap: &'a Bootstrap,
     nodes: Vec<BrokerAddress>,
     controller: Option<BrokerId>,
     connected: Vec<ProcessId>,
@@ -111,7 +113,7 @@ type Told<T> = Result<T, Halt>;
 
 impl<'a> Admin<'a> {
     /// A client that knows these brokers' addresses and nothing else.
-    pub fn new(asking: Asking<'a>, bootstrap: &'a [ProcessId], patience: Span) -> Admin<'a> {
+    pub fn new(asking: Asking<'a>, bootstrap: &'a Bootstrap, patience: Span) -> Admin<'a> {
         Admin {
             asking,
             bootstrap,
@@ -122,6 +124,11 @@ impl<'a> Admin<'a> {
             tries: 0,
             patience,
         }
+    }
+
+    /// Of which release the tool is.
+    pub fn release(&self) -> Release {
+        self.bootstrap.release
     }
 
     /// Waits.
@@ -314,7 +321,7 @@ impl<'a> Admin<'a> {
 
     fn candidates(&self) -> Vec<ProcessId> {
         if self.nodes.is_empty() {
-            return self.bootstrap.to_vec();
+            return self.bootstrap.processes.to_vec();
         }
         self.nodes.iter().map(|node| node.process).collect()
     }

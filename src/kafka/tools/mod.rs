@@ -29,6 +29,7 @@ use self::topics::Topics;
 use super::id::CorrelationId;
 use super::java_hash;
 use super::message::{Request, RequestMessage};
+use super::release::Release;
 use super::words::{Message, Timer, Words};
 use crate::sim::{Event, Outbox, Process, ProcessId, Span};
 
@@ -69,6 +70,8 @@ pub struct Bootstrap {
     pub shown: Arc<str>,
     /// The processes behind that.
     pub processes: Arc<[ProcessId]>,
+    /// Of which release the tool is.
+    pub release: Release,
 }
 
 /// What a command line lacks, or has too much.
@@ -211,8 +214,7 @@ impl Tool {
     fn go_on(&mut self, out: &mut Outbox<'_, Words>) {
         loop {
             let asking = self.dialogue.replay();
-            let brokers = &self.bootstrap.processes;
-            let mut admin = Admin::new(asking, brokers, self.patience.call);
+            let mut admin = Admin::new(asking, &self.bootstrap, self.patience.call);
             match self.command.run(&mut admin) {
                 Ok(printed) => {
                     self.printed = Some(printed.into());
@@ -331,7 +333,8 @@ mod tests {
     fn a_command_line_is_understood_whole_or_refused() {
         let read = |text: &str| {
             let words: Vec<String> = text.split(' ').skip(1).map(str::to_owned).collect();
-            let bootstrap = Bootstrap { shown: "".into(), processes: Arc::from([]) };
+            let bootstrap =
+                Bootstrap { shown: "".into(), processes: Arc::from([]), release: Release::V3_9_1 };
             Tool::read(text.split(' ').next().unwrap_or(""), &words, bootstrap)
         };
         assert!(read("kafka-topics --create --topic t --partitions 3 --config a=b").is_ok());

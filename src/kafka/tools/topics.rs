@@ -172,7 +172,8 @@ impl Topics {
                 }
                 None => &[],
             };
-            printed.push_str(&describe(&description(topic, entries, &moves)));
+            let topic = description(topic, entries, &moves);
+            printed.push_str(&describe(&topic, admin.release()));
         }
         Ok(())
     }

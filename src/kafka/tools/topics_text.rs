@@ -6,6 +6,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use crate::kafka::id::{BrokerId, TopicName};
+use crate::kafka::release::Release;
 
 /// One topic, as the tool has collected it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +38,7 @@ pub struct PartitionDescription {
 
 /// All of `--describe`.
 // Source: TopicCommand.TopicDescription.printDescription, PartitionDescription.printDescription
-pub fn describe(topic: &TopicDescription) -> String {
+pub fn describe(topic: &TopicDescription, release: Release) -> String {
     let mut out = String::new();
     let (name, count) = (&topic.name, topic.partitions.len());
     let factor = topic.partitions.first().map_or(0, replication_factor);
@@ -52,6 +53,10 @@ pub fn describe(topic: &TopicDescription) -> String {
     );
     for partition in &topic.partitions {
         out.push_str(&describe_partition(name, partition));
+        if release.tools_show_eligible_leaders() {
+            out.push_str("\tElr: N/A\tLastKnownElr: N/A");
+        }
+        out.push('\n');
     }
     out
 }
@@ -68,7 +73,6 @@ fn describe_partition(topic: &TopicName, partition: &PartitionDescription) -> St
         let _ = write!(out, "\tAdding Replicas: {}", joined(adding));
         let _ = write!(out, "\tRemoving Replicas: {}", joined(removing));
     }
-    out.push_str("\tElr: N/A\tLastKnownElr: N/A\n");
     out
 }
 
@@ -128,6 +132,6 @@ mod tests {
             \tRemoving Replicas: 1\tElr: N/A\tLastKnownElr: N/A\n\
             \tTopic: orders\tPartition: 1\tLeader: none\tReplicas: 2,3\tIsr: 3\tElr: N/A\
             \tLastKnownElr: N/A\n";
-        assert_eq!(describe(&topic), expected);
+        assert_eq!(describe(&topic, Release::V3_9_1), expected);
     }
 }

@@ -158,7 +158,8 @@ impl Teller<'_> {
     fn run_tool(&mut self, name: &str, args: &[String]) -> Told<ProcessId> {
         let ids = self.started.iter().map(|id| format!("127.0.0.1:{}", 9090 + id));
         let shown = ids.collect::<Vec<_>>().join(",").into();
-        let bootstrap = Bootstrap { shown, processes: self.bootstrap().into() };
+        let bootstrap =
+            Bootstrap { shown, processes: self.bootstrap().into(), release: self.release };
         let tool = Tool::read(name, args, bootstrap);
         let tool = tool.map_err(|usage| format!("{name}: {usage}"))?;
         Ok(self.start_process(name, Actor::Tool(Box::new(tool))))

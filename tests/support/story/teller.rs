@@ -13,6 +13,7 @@ use zootrope::kafka::client::BROKER_TO_ASK;
 use zootrope::kafka::group::GroupFact;
 use zootrope::kafka::id::BrokerId;
 use zootrope::kafka::placement::Candidate;
+use zootrope::kafka::release::Release;
 use zootrope::kafka::settings::{Directory, Settings};
 use zootrope::kafka::words::Words;
 use zootrope::sim::{Intervention, Moment, Network, Power, ProcessId, Sim, SimTime, Span, Trace};
@@ -44,6 +45,7 @@ pub struct Teller<'a> {
     logged: usize,
     pub(super) brokers: BTreeMap<(i32, Seat), Stage>,
     pub(super) clients: BTreeMap<String, Stage>,
+    pub(super) release: Release,
     settings: Vec<(String, String)>,
     racks: BTreeMap<i32, Option<Arc<str>>>,
     pub(super) mask: Mask,
@@ -112,6 +114,8 @@ impl<'a> Teller<'a> {
                 _ => settings.push((name.clone(), value)),
             }
         }
+        let release = recorded["release"].as_str().unwrap_or_default();
+        let release = release.parse::<Release>().map_err(|unknown| unknown.to_string())?;
         let mut sim = Sim::new(1, Network::default());
         let server = zk::server::Server::standalone(zookeeper);
         let process = sim.add("zookeeper", Actor::ZooKeeper(Box::new(server)));
@@ -126,6 +130,7 @@ impl<'a> Teller<'a> {
             logged: 0,
             brokers: BTreeMap::new(),
             clients: BTreeMap::new(),
+            release,
             settings,
             racks: BTreeMap::new(),
             mask: Mask::default(),
@@ -176,6 +181,7 @@ impl<'a> Teller<'a> {
 
     fn settings_of(&self, broker: i32, own: &[(String, String)]) -> Told<Settings> {
         let mut settings = Settings::new(BrokerId(broker), "127.0.0.1", port_of(broker));
+        settings.release = self.release;
         for (name, value) in self.settings.iter().chain(own) {
             settings.set(name, value).map_err(|error| error.to_string())?;
         }

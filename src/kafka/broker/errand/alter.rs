@@ -15,10 +15,10 @@ use crate::kafka::admin::{
 use crate::kafka::wire::Caller;
 use crate::kafka::words::Words;
 use crate::kafka::znodes::{self, Config, ConfigType, DEFAULT_ENTITY};
-use crate::kafka::zookeeper::{Replies, create, create_sequential, data, found, parts};
+use crate::kafka::zookeeper::{Replies, Reply, create, create_sequential, data, found, parts};
 use crate::sim::{Outbox, sort};
 use crate::zk::path::Path;
-use crate::zk::reply::Error as ZkError;
+use crate::zk::reply::{Answer, Error as ZkError};
 use crate::zk::request::Op;
 use crate::zk::stat::Bytes;
 
@@ -133,27 +133,32 @@ impl Running {
         let op = match std::mem::replace(&mut alter.step, Step::Note) {
             Step::Read => match change(&resource, &changes, replies) {
                 Err(refusal) => return self.change_done(alter, Some(refusal), site, out),
-                Ok(config) => {
+                Ok(config) if site.settings.release.config_writes_are_fenced() => {
                     alter.step = Step::Fence(config);
                     self.zk.get_data(znodes::controller())
+                }
+                Ok(config) => {
+                    let op = set_config(path_of(&resource), &config, None);
+                    alter.step = Step::Set(config);
+                    op
                 }
             },
             Step::Fence(config) => {
                 let version = replies.last().and_then(data).map_or(-1, |(_, s)| s.version);
-                let op = set_fenced(path_of(&resource), &config, version);
+                let op = set_config(path_of(&resource), &config, Some(version));
                 alter.step = Step::Set(config);
                 op
             }
-            Step::Set(config) => match parts(&replies[0]) {
-                Err((1, ZkError::NoNode)) => {
+            Step::Set(config) => match written(&replies[0]) {
+                Written::Missing => {
                     alter.step = Step::Create;
                     create(path_of(&resource), znodes::encode_config(&config))
                 }
-                Err(_) => {
+                Written::Refused => {
                     let refusal = Refusal::from(Error::NotController);
                     return self.change_done(alter, Some(refusal), site, out);
                 }
-                Ok(_) => make_parent(&mut alter.step),
+                Written::Done => make_parent(&mut alter.step),
             },
             Step::Create => make_parent(&mut alter.step),
             Step::Parent => {
@@ -197,11 +202,36 @@ fn path_of(resource: &ConfigResource) -> Path {
     kind.entity(&name)
 }
 
-/// A write of settings that is done only while the controller is the one that was read.
-pub(super) fn set_fenced(path: Path, config: &Config, version: i32) -> Op {
-    let check = Op::Check { path: znodes::controller(), version };
+/// A write of settings; if a data version of `/controller` is given, done only while that is it.
+pub(super) fn set_config(path: Path, config: &Config, controller: Option<i32>) -> Op {
     let set = Op::SetData { path, data: znodes::encode_config(config), version: -1 };
+    let Some(version) = controller else { return set };
+    let check = Op::Check { path: znodes::controller(), version };
     Op::Multi([check, set].into())
+}
+
+/// What a write of settings came to.
+pub(super) enum Written {
+    /// It is done.
+    Done,
+    /// There is no znode yet.
+    Missing,
+    /// There is another controller.
+    Refused,
+}
+
+/// What a write of settings came to.
+pub(super) fn written(reply: &Reply) -> Written {
+    let refusal = match reply {
+        Ok(Answer::Results(_)) => parts(reply).err(),
+        Ok(_) => None,
+        Err(error) => Some((1, *error)),
+    };
+    match refusal {
+        None => Written::Done,
+        Some((1, ZkError::NoNode)) => Written::Missing,
+        Some(_) => Written::Refused,
+    }
 }
 
 /// The settings as they will be.

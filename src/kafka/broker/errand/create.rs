@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::alter::{check_topic_configs, set_fenced};
+use super::alter::{Written, check_topic_configs, set_config, written};
 use super::{Errand, Running, Site, Until, refused, turn};
 use crate::kafka::Error;
 use crate::kafka::admin::Refusal;
@@ -17,12 +17,12 @@ use crate::kafka::message::{
     FindCoordinatorResponse, MetadataRequest,
 };
 use crate::kafka::placement::{Candidate, Deal, PlacementError, in_cache_order, place};
+use crate::kafka::release::Release;
 use crate::kafka::wire::Caller;
 use crate::kafka::words::Words;
 use crate::kafka::znodes::{self, Config, ConfigType, ReplicaAssignment, TopicZnode};
-use crate::kafka::zookeeper::{Replies, create as make, data, parts};
+use crate::kafka::zookeeper::{Replies, create as make, data};
 use crate::sim::{Draw, OrdMap, Outbox, Span};
-use crate::zk::reply::Error as ZkError;
 use crate::zk::request::Op;
 
 /// What each topic was answered.
@@ -168,7 +168,7 @@ impl Running {
             }
             false => topic.assignments.into_iter().collect(),
         };
-        validate_name(&name)?;
+        validate_name(&name, site.settings.release)?;
         let config: Config = topic.configs.into_iter().collect();
         check_topic_configs(&config).map_err(|words| refused(Error::InvalidConfig, words))?;
         Ok(Plan { name, partitions, config })
@@ -219,11 +219,14 @@ impl Running {
         let Some(plan) = create.plans.first() else {
             return self.topics_created(create, site, out);
         };
-        let looks = vec![
-            self.zk.exists(znodes::delete_topic(&plan.name)),
-            self.zk.exists(znodes::topic(&plan.name)),
-            self.zk.get_data(znodes::controller()),
-        ];
+        let release = site.settings.release;
+        let mut looks = vec![self.zk.exists(znodes::topic(&plan.name))];
+        if release.creation_minds_deletion() {
+            looks.insert(0, self.zk.exists(znodes::delete_topic(&plan.name)));
+        }
+        if release.config_writes_are_fenced() {
+            looks.push(self.zk.get_data(znodes::controller()));
+        }
         create.step = Step::Look;
         let number = self.errands.begin(Errand::Create(create));
         self.go(number, looks, site, out);
@@ -240,12 +243,14 @@ impl Running {
         let plan = create.plans.first().expect("something is being created");
         let next = match create.step {
             Step::Look => {
-                looked(plan, replies).map(|version| (Step::SetConfig, set_config(plan, version)))
+                let release = site.settings.release;
+                let fence = looked(plan, replies, release);
+                fence.map(|fence| (Step::SetConfig, write_config(plan, fence)))
             }
-            Step::SetConfig => match parts(&replies[0]) {
-                Ok(_) => Ok((Step::CreateTopic, write_topic(plan, site, out))),
-                Err((1, ZkError::NoNode)) => Ok((Step::CreateConfig, create_config(plan))),
-                Err(_) => Err(Refusal::from(Error::NotController)),
+            Step::SetConfig => match written(&replies[0]) {
+                Written::Done => Ok((Step::CreateTopic, write_topic(plan, site, out))),
+                Written::Missing => Ok((Step::CreateConfig, create_config(plan))),
+                Written::Refused => Err(Refusal::from(Error::NotController)),
             },
             Step::CreateConfig => Ok((Step::CreateTopic, write_topic(plan, site, out))),
             Step::CreateTopic => {
@@ -301,27 +306,30 @@ fn given(number: i32, default: i32) -> i32 {
     if number == -1 { default } else { number }
 }
 
-/// Whether a topic may be made: the data version of `/controller` if there is one.
+/// Whether a topic may be made: the data version of `/controller` if that is asked for.
 // Source: AdminZkClient.validateTopicCreate
-fn looked(plan: &Plan, replies: &Replies) -> Result<i32, Refusal> {
+fn looked(plan: &Plan, replies: &Replies, release: Release) -> Result<Option<i32>, Refusal> {
     let name = &plan.name;
-    if replies[0].is_ok() {
+    let mut replies = replies.iter();
+    let mut next = || replies.next().expect("as many were asked for");
+    if release.creation_minds_deletion() && next().is_ok() {
         let words = format!("Topic '{name}' is marked for deletion.");
         return Err(refused(Error::TopicAlreadyExists, words));
     }
-    if replies[1].is_ok() {
+    if next().is_ok() {
         return Err(already_there(name));
     }
-    Ok(data(&replies[2]).map_or(-1, |(_, stat)| stat.version))
+    let fence = || data(next()).map_or(-1, |(_, stat)| stat.version);
+    Ok(release.config_writes_are_fenced().then(fence))
 }
 
 fn already_there(name: &TopicName) -> Refusal {
     refused(Error::TopicAlreadyExists, format!("Topic '{name}' already exists."))
 }
 
-fn set_config(plan: &Plan, version: i32) -> Op {
+fn write_config(plan: &Plan, controller: Option<i32>) -> Op {
     let path = ConfigType::Topics.entity(plan.name.as_str());
-    set_fenced(path, &plan.config, version)
+    set_config(path, &plan.config, controller)
 }
 
 fn create_config(plan: &Plan) -> Op {
@@ -367,21 +375,42 @@ pub(super) fn response(results: Results) -> CreateTopicsResponse {
     CreateTopicsResponse { topics: results.into_iter().map(one).collect() }
 }
 
+/// What is wrong with a name, as it was said before 3.0.
+fn illegal_name(text: &str, is_legal: bool) -> Option<String> {
+    Some(match text {
+        "" => "Topic name is illegal, it can't be empty".to_owned(),
+        "." | ".." => "Topic name cannot be \".\" or \"..\"".to_owned(),
+        _ if text.len() > MAX_NAME => format!(
+            "Topic name is illegal, it can't be longer than {MAX_NAME} characters, topic name: {text}"
+        ),
+        _ if !is_legal => format!(
+            "Topic name \"{text}\" is illegal, it contains a character other than ASCII \
+             alphanumerics, '.', '_' and '-'"
+        ),
+        _ => return None,
+    })
+}
+
 /// The longest name of a topic.
 // Source: org.apache.kafka.common.internals.Topic
 const MAX_NAME: usize = 249;
 
 // Source: org.apache.kafka.common.internals.Topic.validate
-fn validate_name(name: &TopicName) -> Result<(), Refusal> {
+fn validate_name(name: &TopicName, release: Release) -> Result<(), Refusal> {
     let text = name.as_str();
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let is_legal = text.chars().all(legal);
+    if !release.bad_names_are_invalid() {
+        let words = illegal_name(text, is_legal);
+        return words.map_or(Ok(()), |words| Err(refused(Error::InvalidTopic, words)));
+    }
     let words = match text {
         "" => "the empty string is not allowed".to_owned(),
         "." | ".." => "'.' or '..' is not allowed".to_owned(),
         _ if text.len() > MAX_NAME => {
             format!("the length of '{text}' is longer than the max allowed length {MAX_NAME}")
         }
-        _ if !text.chars().all(legal) => format!(
+        _ if !is_legal => format!(
             "'{text}' contains one or more characters other than ASCII alphanumerics, \
              '.', '_' and '-'"
         ),
