@@ -1,8 +1,7 @@
 //! Every kind of process under one roof, and the cluster that a set-up makes of them.
 //!
 //! *Invariant:* each kind does its own work; here is only who is meant, and how its words are a
-//! part
-//! of the cluster's.
+//! part of the cluster's.
 
 use super::{Cluster, Setup, Trace, Words};
 use crate::kafka::broker::Broker;

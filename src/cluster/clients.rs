@@ -67,10 +67,16 @@ const ACTS: &[(&str, Act)] = &[
     ("pause", Act::Pause),
 ];
 
+impl Act {
+    fn name(self) -> &'static str {
+        let row = ACTS.iter().find(|(_, act)| *act == self);
+        row.expect("every act is in the table").0
+    }
+}
+
 impl fmt::Display for Act {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = ACTS.iter().find(|(_, act)| act == self).map(|(name, _)| *name);
-        f.write_str(name.expect("every act is in the table"))
+        f.write_str(self.name())
     }
 }
 
@@ -237,11 +243,7 @@ pub(super) fn tool_name(tool: &str, cluster: &Cluster) -> ProcessName {
 /// What is asked of a process when it is told something, if it understands that.
 pub(super) fn request(process: &AnyProcess, act: Act) -> Option<Request> {
     match (process, act) {
-        (AnyProcess::Consumer(_), Act::Commit) => Some(ConsumerRequest::Commit.into()),
-        (AnyProcess::Consumer(_), Act::Close) => Some(ConsumerRequest::Close.into()),
-        (AnyProcess::Consumer(_), Act::Exit) => Some(ConsumerRequest::Exit.into()),
-        (AnyProcess::Consumer(_), Act::Stall) => Some(ConsumerRequest::Stall.into()),
-        (AnyProcess::Consumer(_), Act::Go) => Some(ConsumerRequest::Go.into()),
+        (AnyProcess::Consumer(_), act) => ConsumerRequest::by_name(act.name()).map(Request::from),
         (AnyProcess::Producer(_), Act::Pause) => Some(ProducerRequest::Pause.into()),
         (AnyProcess::Producer(_), Act::Close) => Some(ProducerRequest::Close.into()),
         _ => None,

@@ -8,11 +8,7 @@ use std::cmp::Ordering;
 
 use super::id::TopicPartition;
 
-/// The hash of a text as the JVM has it: h = 31 h + unit, in 32 bits.
-// Source: java.lang.String.hashCode
-pub fn hash(text: &str) -> i32 {
-    text.encode_utf16().fold(0i32, |h, unit| h.wrapping_mul(31).wrapping_add(i32::from(unit)))
-}
+pub use crate::zk::hash_order::{bucket as place, hash_code as hash};
 
 /// The order of two texts as the JVM has it.
 // Source: java.lang.String.compareTo
@@ -37,14 +33,6 @@ pub fn coordinator_partition(group: &str, partitions: i32) -> i32 {
 pub fn of_partition(partition: &TopicPartition) -> i32 {
     let number = 31i32.wrapping_add(partition.partition);
     number.wrapping_mul(31).wrapping_add(hash(partition.topic.as_str()))
-}
-
-/// The place of a hash in a hash map of that many buckets: sorting by it gives the order in which
-/// such a map is walked.
-// Source: java.util.HashMap.hash; scala.collection.mutable.HashMap.improveHash (2.13)
-pub fn place(hash: i32, buckets: u32) -> u32 {
-    let hash = hash.cast_unsigned();
-    (hash ^ (hash >> 16)) & (buckets - 1)
 }
 
 /// Which of a few texts comes first in a Scala hash map, which breaks ties for Kafka.

@@ -558,16 +558,7 @@ pub fn decode_reassignments(data: &Bytes) -> Option<Vec<(TopicPartition, Vec<Bro
     moves.map(|one| Some((named_partition(one)?, ids(one.get("replicas")?)?))).collect()
 }
 
-/// Partitions, as notes of ISR changes and wishes for preferred leaders have them.
-pub fn encode_partitions(partitions: &[TopicPartition]) -> Bytes {
-    let one = |tp: &TopicPartition| {
-        format!(r#"{{"topic":{},"partition":{}}}"#, quoted(tp.topic.as_str()), tp.partition)
-    };
-    let partitions: Vec<String> = partitions.iter().map(one).collect();
-    json(format!(r#"{{"version":1,"partitions":[{}]}}"#, partitions.join(",")))
-}
-
-/// What somebody wrote there, if it can be read.
+/// Partitions, as wishes for preferred leaders name them; nobody here writes some.
 pub fn decode_partitions(data: &Bytes) -> Option<Vec<TopicPartition>> {
     let value = parsed(data)?;
     value.get("partitions")?.as_array()?.iter().map(named_partition).collect()

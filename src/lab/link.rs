@@ -1,8 +1,7 @@
 //! Links: the text of a recording in the fragment of an address.
 //!
 //! Packing (deflate-raw) is done by whoever has a tool for it: the browser its own, a native runner
-//! a
-//! crate. Here is only the frame: `#1` and base64url.
+//! a crate. Here is only the frame: `#1` and base64url.
 //!
 //! *Invariant:* a fragment that was made here is read here; any other is refused with a reason.
 

@@ -3,8 +3,8 @@
 //!
 //! Java's `HashSet` walks its buckets from 0 upwards, and within a bucket follows insertion;
 //! growing splits a bucket but keeps the order within. So the order is a stable sort of the
-//! insertions by
-//! `bucket = hash & (buckets - 1)`, where `buckets` depends on the largest count so far.
+//! insertions by `bucket = hash & (buckets - 1)`, where `buckets` depends on the largest count so
+//! far.
 //!
 //! Real: a bucket of eight or more becomes a tree; here it stays a list, because the order of a
 //! treeified bucket still follows insertion for all but its root.
@@ -69,7 +69,7 @@ impl HashOrderedPaths {
         let mut entries: Vec<(u32, u32, &Path)> = self
             .inserted
             .iter()
-            .map(|(path, at)| (bucket(path, self.buckets), *at, path))
+            .map(|(path, at)| (bucket(hash_code(path), self.buckets), *at, path))
             .collect();
         sort::by_key(&mut entries, |entry| (entry.0, entry.1));
         entries.into_iter().map(|entry| entry.2.clone()).collect()
@@ -96,24 +96,30 @@ impl Default for HashOrderedPaths {
     }
 }
 
-/// The bucket of `path` in a table of `buckets`.
-// Source: String.hashCode, HashMap.hash.
-fn bucket(path: &str, buckets: u32) -> u32 {
-    let step = |hash: u32, unit| hash.wrapping_mul(31).wrapping_add(u32::from(unit));
-    let hash = path.encode_utf16().fold(0, step);
+/// The hash of a text as the JVM has it: h = 31 h + unit, in 32 bits.
+// Source: java.lang.String.hashCode
+pub fn hash_code(text: &str) -> i32 {
+    text.encode_utf16().fold(0i32, |h, unit| h.wrapping_mul(31).wrapping_add(i32::from(unit)))
+}
+
+/// The bucket of a hash in a table of that many: sorting by it gives the order in which such a
+/// table is walked.
+// Source: java.util.HashMap.hash; scala.collection.mutable.HashMap.improveHash (2.13)
+pub fn bucket(hash: i32, buckets: u32) -> u32 {
+    let hash = hash.cast_unsigned();
     (hash ^ (hash >> 16)) & (buckets - 1)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{HashOrderedPaths, bucket};
+    use super::{HashOrderedPaths, bucket, hash_code};
     use crate::zk::path::Path;
 
     #[test]
     fn hashes_are_those_of_java() {
         // "/a".hashCode() is 1554, "Ab".hashCode() == "BB".hashCode() is 2112.
-        assert_eq!(bucket("/a", 1 << 16), 1554);
-        assert_eq!(bucket("Aa", 1 << 16), bucket("BB", 1 << 16));
+        assert_eq!(bucket(hash_code("/a"), 1 << 16), 1554);
+        assert_eq!(hash_code("Aa"), hash_code("BB"));
     }
 
     #[test]

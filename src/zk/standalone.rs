@@ -30,10 +30,6 @@ use super::words::{Fact, Message, Timer, Words, Write};
 use super::zxid::Zxid;
 use crate::sim::{Event, Outbox, ProcessId, SimTime};
 
-/// The id that a server without an ensemble uses.
-// Source: SessionTrackerImpl (createSessionTrackerServerId).
-const ALONE: ServerId = ServerId(1);
-
 /// What a standalone server remembers while it runs.
 // Source: ZooKeeperServer.setupRequestProcessors.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -94,7 +90,7 @@ impl Standalone {
             front: Front::default(),
             tracker,
             outstanding: Outstanding::default(),
-            numbers: SessionNumbers::new(ALONE, out.now()),
+            numbers: SessionNumbers::new(ServerId::STANDALONE, out.now()),
             batch: Vec::new(),
             waiting: VecDeque::new(),
         }
@@ -275,7 +271,7 @@ impl Standalone {
         let (session, xid) = (submission.session, submission.cxid);
         let work = match submission.op.class() {
             Class::Write => Work::Txn(Arc::new(self.prepare(&submission, out.now()))),
-            _ => match self.tracker.check(session, ALONE) {
+            _ => match self.tracker.check(session, ServerId::STANDALONE) {
                 Ok(()) => Work::Read { op: submission.op, ids: submission.ids },
                 Err(error) => Work::Refusal(error),
             },
@@ -291,7 +287,7 @@ impl Standalone {
             outstanding: &mut self.outstanding,
             tracker: &mut self.tracker,
             ttl_znodes: self.settings.ttl_znodes,
-            owner: ALONE,
+            owner: ServerId::STANDALONE,
             zxid: self.last_given,
             time: wall_clock(now),
         };

@@ -209,15 +209,11 @@ impl Constrained {
 /// Members in the order of a Java hash table of their ids.
 // Source: java.util.HashMap
 fn in_hash_order(ids: &[&MemberId]) -> Vec<MemberId> {
-    let mut size = 16;
-    while ids.len() * 4 > size * 3 {
-        size *= 2;
+    let mut buckets = 16;
+    while ids.len() as u64 * 4 > u64::from(buckets) * 3 {
+        buckets *= 2;
     }
-    let bucket = |id: &MemberId| {
-        let hash = java_hash::hash(id.as_str()).cast_unsigned();
-        (hash ^ (hash >> 16)) as usize & (size - 1)
-    };
     let mut ordered: Vec<MemberId> = ids.iter().map(|&id| id.clone()).collect();
-    sort::by_key(&mut ordered, bucket);
+    sort::by_key(&mut ordered, |id| java_hash::place(java_hash::hash(id.as_str()), buckets));
     ordered
 }

@@ -193,7 +193,21 @@ pub enum ConsumerRequest {
 }
 
 impl ConsumerRequest {
-    /// The short name, for traces.
+    /// All of them.
+    pub const ALL: [ConsumerRequest; 5] = [
+        ConsumerRequest::Commit,
+        ConsumerRequest::Close,
+        ConsumerRequest::Exit,
+        ConsumerRequest::Stall,
+        ConsumerRequest::Go,
+    ];
+
+    /// The request of that name.
+    pub fn by_name(name: &str) -> Option<ConsumerRequest> {
+        ConsumerRequest::ALL.into_iter().find(|request| request.name() == name)
+    }
+
+    /// The short name, for traces and scripts.
     pub fn name(self) -> &'static str {
         match self {
             ConsumerRequest::Commit => "commit",

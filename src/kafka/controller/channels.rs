@@ -3,8 +3,7 @@
 //! Not here: what is ordered (`batch`).
 //!
 //! *Invariant: one request is on its way to each broker, in the order in which they were made; it
-//! is
-//! sent again for ever, until the broker is no longer live.*
+//! is sent again for ever, until the broker is no longer live.*
 // Source: kafka.controller.ControllerChannelManager, RequestSendThread (3.9)
 
 use std::collections::VecDeque;

@@ -14,8 +14,7 @@
 //! Not here: how brokers obey (`replicas`), and who wins an election (`election`).
 //!
 //! *Invariant: every write of a controller is fenced by `/controller_epoch`; one that is refused
-//! for
-//! that ends what is being done.*
+//! for that ends what is being done.*
 // Source: kafka.controller.KafkaController, ControllerEventManager (3.9)
 
 use std::collections::VecDeque;

@@ -5,8 +5,7 @@
 // sticky partition; here none of these.
 //!
 //! *Invariant: batches of a partition are sent in order, and a batch sent again goes before all
-//! that
-//! came after it.*
+//! that came after it.*
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -15,7 +15,7 @@ use zootrope::zk::stat::Bytes;
 
 use super::cast::{Actor, Hand};
 use super::clients;
-use super::step::{Act, ByHand, Seat, Send, Start, Step, Until, Who};
+use super::step::{ByHand, Seat, Send, Start, Step, Until, Who};
 use super::teller::{Stage, Teller, Told};
 
 /// What is awaited in a step.
@@ -229,14 +229,7 @@ impl Teller<'_> {
         Ok(())
     }
 
-    fn tell_member(&mut self, process: ProcessId, act: Act) {
-        let request = match act {
-            Act::Commit => ConsumerRequest::Commit,
-            Act::Close => ConsumerRequest::Close,
-            Act::Exit => ConsumerRequest::Exit,
-            Act::Stall => ConsumerRequest::Stall,
-            Act::Go => ConsumerRequest::Go,
-        };
+    fn tell_member(&mut self, process: ProcessId, request: ConsumerRequest) {
         self.act("tell", move |i| i.request(process, Request::Consumer(request)));
     }
 

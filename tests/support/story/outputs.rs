@@ -135,7 +135,8 @@ impl Teller<'_> {
                 };
                 let owner = |session| self.ledger.owner(session);
                 match self.stage(who) {
-                    Ok(stage) if stage.proxy.is_none() => self.is_out_of_its_group(&name),
+                    // A member's session has ended when its group has gone on without it.
+                    Ok(stage) if stage.proxy.is_none() => self.has_new_generation,
                     _ => sessions.is_some_and(|sessions| {
                         !sessions.keys().any(|session| owner(*session) == Some(&name))
                     }),
@@ -152,11 +153,6 @@ impl Teller<'_> {
             }
             Until::HasThemToo(_) | Until::AllHave(_) => true,
         }
-    }
-
-    /// A member's session has ended when its group has gone on without it.
-    fn is_out_of_its_group(&self, _name: &str) -> bool {
-        self.has_new_generation
     }
 
     fn zookeeper_server(&self) -> &zootrope::zk::server::Server {

@@ -2,6 +2,8 @@
 //! Not here: carrying it out (`teller`).
 //! *Invariant: a form that is not known is an error that names it, never a guess.*
 
+use zootrope::kafka::consumer::words::ConsumerRequest;
+
 /// One step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -18,7 +20,7 @@ pub enum Step {
         start: Start,
     },
     Freeze(Who),
-    Thaw(Who, Vec<Act>),
+    Thaw(Who, Vec<ConsumerRequest>),
     Cut(Who),
     Heal(Who),
     KillZooKeeper,
@@ -29,7 +31,7 @@ pub enum Step {
     },
     Send(Send),
     StartConsumers(Start),
-    TellConsumer(String, Act),
+    TellConsumer(String, ConsumerRequest),
     StartProducer {
         name: String,
         transactional_id: String,
@@ -62,16 +64,6 @@ pub enum Seat {
 pub enum Who {
     Broker(i32),
     Client(String),
-}
-
-/// What a member is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
-    Commit,
-    Close,
-    Exit,
-    Stall,
-    Go,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -167,8 +159,8 @@ pub fn read(what: &str) -> Result<Step, String> {
         "tell" => tell(rest),
         "consumer" => tell_consumer(rest),
         "commit" | "close" => {
-            let act = if first == "commit" { Act::Commit } else { Act::Close };
-            word(rest).map(|name| Step::TellConsumer(name, act))
+            let act = ConsumerRequest::by_name(first);
+            word(rest).zip(act).map(|(name, act)| Step::TellConsumer(name, act))
         }
         "by" => rest.strip_prefix("hand: ").and_then(by_hand).map(Step::ByHand),
         "dump" => dump(rest),
@@ -320,7 +312,7 @@ fn list_of_names(text: &str) -> Option<Vec<String>> {
 
 fn thaw(rest: &str) -> Option<Step> {
     match rest.strip_suffix(" and commit") {
-        Some(name) => Some(Step::Thaw(who(name)?, vec![Act::Commit])),
+        Some(name) => Some(Step::Thaw(who(name)?, vec![ConsumerRequest::Commit])),
         None => Some(Step::Thaw(who(rest)?, Vec::new())),
     }
 }
@@ -391,15 +383,7 @@ fn transactional(text: &str) -> Option<Transactional> {
 
 fn tell_consumer(rest: &str) -> Option<Step> {
     let (name, act) = rest.split_once(": ")?;
-    let act = match act {
-        "commit" => Act::Commit,
-        "close" => Act::Close,
-        "exit" => Act::Exit,
-        "stall" => Act::Stall,
-        "go" => Act::Go,
-        _ => return None,
-    };
-    Some(Step::TellConsumer(word(name)?, act))
+    Some(Step::TellConsumer(word(name)?, ConsumerRequest::by_name(act)?))
 }
 
 fn by_hand(rest: &str) -> Option<ByHand> {
@@ -573,7 +557,7 @@ mod tests {
         let c = |name: &str| Who::Client(name.into());
         check("kill -9 consumers c1 and c2", Step::Kill(vec![c("c1"), c("c2")]));
         check("kill -9 c2 c3", Step::Kill(vec![c("c2"), c("c3")]));
-        check("thaw c1 and commit", Step::Thaw(c("c1"), vec![Act::Commit]));
+        check("thaw c1 and commit", Step::Thaw(c("c1"), vec![ConsumerRequest::Commit]));
         check("cut broker 1 from ZooKeeper", Step::Cut(Who::Broker(1)));
     }
 
