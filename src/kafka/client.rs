@@ -13,7 +13,7 @@ use super::error::Error;
 use super::id::{BrokerId, ClientId, CorrelationId, LeaderEpoch, TopicName, TopicPartition};
 use super::message::{BrokerAddress, MetadataResponse, PartitionMetadata};
 use super::message::{Request, RequestMessage, TopicMetadata};
-use super::words::Words;
+use super::words::{Words, print_row};
 use crate::sim::{Draw, OrdMap, Outbox, ProcessId, SimTime, Span, sort};
 
 /// Which broker a client asks when any will do.
@@ -258,14 +258,7 @@ impl<'a> FromIterator<&'a TopicPartition> for Partitions {
 
 impl fmt::Display for Partitions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            return f.write_str("-");
-        }
-        for (place, partition) in self.0.iter().enumerate() {
-            let comma = if place == 0 { "" } else { "," };
-            write!(f, "{comma}{partition}")?;
-        }
-        Ok(())
+        print_row(&mut self.0.iter().map(|partition| partition as &dyn fmt::Display), f)
     }
 }
 

@@ -139,6 +139,19 @@ pub struct Brokers(pub Arc<[BrokerId]>);
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Text(pub Arc<str>);
 
+/// Prints things in a row, `1,2,3`, or `-` where there are none.
+pub(super) fn print_row(
+    things: &mut dyn Iterator<Item = &dyn fmt::Display>,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    let Some(first) = things.next() else { return f.write_str("-") };
+    first.fmt(f)?;
+    for thing in things {
+        write!(f, ",{thing}")?;
+    }
+    Ok(())
+}
+
 /// What is told, by whom it may be.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Fact {
@@ -242,14 +255,7 @@ impl fmt::Display for Fact {
 
 impl fmt::Display for Brokers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            return f.write_str("-");
-        }
-        for (place, broker) in self.0.iter().enumerate() {
-            let comma = if place == 0 { "" } else { "," };
-            write!(f, "{comma}{broker}")?;
-        }
-        Ok(())
+        print_row(&mut self.0.iter().map(|broker| broker as &dyn fmt::Display), f)
     }
 }
 

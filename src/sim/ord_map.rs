@@ -217,11 +217,6 @@ impl<K: Ord + Clone, V: Clone> OrdMap<K, V> {
         self.into_iter()
     }
 
-    /// The keys, ascending, for who wants to keep them.
-    pub fn into_keys(self) -> impl Iterator<Item = K> {
-        self.into_iter().map(|(key, _)| key)
-    }
-
     /// The values in the order of their keys, for who wants to keep them.
     pub fn into_values(self) -> impl Iterator<Item = V> {
         self.into_iter().map(|(_, value)| value)

@@ -182,11 +182,6 @@ impl<W: Vocabulary> Trace<W> {
         self.since(0)
     }
 
-    /// The index of the first record that did not happen before `at`.
-    pub fn index_at(&self, at: SimTime) -> usize {
-        self.records.partition_point(|record| record.at < at.as_micros())
-    }
-
     /// Forgets every record from `len` on.
     pub fn truncate(&mut self, len: usize) {
         let Some(first) = self.records.get(len) else { return };

@@ -2,8 +2,6 @@
 //! calls it.
 //!
 //! Not here: the coordinator (`group`), the leaders that it reads from (`broker`), the assignors.
-// Real: the application calls poll() in a loop; here it polls whenever something has happened,
-// unless it stalls, because an empty poll changes nothing.
 //!
 //! *Invariant: it reads and commits only partitions that the present assignment gave it.*
 //!
@@ -14,6 +12,8 @@
 //!      └───────────────────────────────┴──────────────────────┴──────────────────────────────┘
 //!                                                               rebalance, unknown, fenced
 //! ```
+// Real: the application calls poll() in a loop; here it polls whenever something has happened,
+// unless it stalls, because an empty poll changes nothing.
 
 use std::sync::Arc;
 
@@ -145,11 +145,6 @@ impl Consumer {
     /// Where it stands in its group.
     pub fn standing(&self) -> Standing {
         self.member.standing
-    }
-
-    /// Whether it computes the assignments.
-    pub fn leads_group(&self) -> bool {
-        self.member.leads
     }
 
     /// What it holds, and how far it is.

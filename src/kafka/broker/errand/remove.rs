@@ -1,7 +1,7 @@
 //! Marking topics for deletion.
-// Source: ZkAdminManager.deleteTopics, AdminZkClient.deleteTopic (3.9)
 //!
 //! *Invariant: a broker only marks; the controller deletes.*
+// Source: ZkAdminManager.deleteTopics, AdminZkClient.deleteTopic (3.9)
 
 use super::create::Results;
 use super::{Errand, Running, Site, Until, refused, turn};
@@ -15,6 +15,15 @@ use crate::kafka::zookeeper::{Replies, create};
 use crate::sim::{Outbox, Span};
 use crate::zk::stat::Bytes;
 
+/// How far the first of the topics is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Step {
+    /// Whether it is there.
+    Look,
+    /// The mark.
+    Mark,
+}
+
 /// Topics that are being marked.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Delete {
@@ -23,7 +32,7 @@ pub(super) struct Delete {
     topics: Vec<TopicName>,
     results: Results,
     marked: Vec<TopicName>,
-    marking: bool,
+    step: Step,
 }
 
 impl Running {
@@ -50,7 +59,7 @@ impl Running {
             topics: request.topic_names,
             results: Results::new(),
             marked: Vec::new(),
-            marking: false,
+            step: Step::Look,
         };
         self.next_deletion(delete, site, out);
     }
@@ -67,7 +76,7 @@ impl Running {
             return self.deletion_done(delete, Some(refusal), site, out);
         }
         let look = self.zk.exists(znodes::topic(topic));
-        delete.marking = false;
+        delete.step = Step::Look;
         let number = self.errands.begin(Errand::Delete(delete));
         self.go(number, vec![look], site, out);
     }
@@ -81,7 +90,7 @@ impl Running {
         out: &mut Outbox<'_, Words>,
     ) {
         let topic = delete.topics.first().expect("something is being deleted").clone();
-        if delete.marking {
+        if delete.step == Step::Mark {
             delete.marked.push(topic);
             return self.deletion_done(delete, None, site, out);
         }
@@ -89,7 +98,7 @@ impl Running {
             let refusal = Refusal::from(Error::UnknownTopicOrPartition);
             return self.deletion_done(delete, Some(refusal), site, out);
         }
-        delete.marking = true;
+        delete.step = Step::Mark;
         let mark = create(znodes::delete_topic(&topic), Bytes::NULL);
         self.go_on(number, Errand::Delete(delete), vec![mark], site, out);
     }
