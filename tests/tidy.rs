@@ -213,6 +213,17 @@ fn every_file_says_what_it_is() {
 }
 
 #[test]
+fn a_header_is_in_one_piece() {
+    let broken = everything().into_iter().flat_map(|source| {
+        let below = source.lines().skip_while(|(_, line)| line.starts_with("//!"));
+        let apart = below.filter(|(_, line)| line.starts_with("//!"));
+        let apart: Vec<_> = apart.map(|(number, line)| (number, line.to_owned())).collect();
+        apart.into_iter().map(move |(number, line)| (source.path.clone(), number, line))
+    });
+    hold("What a file opens with is one comment; sources and departures come behind it", broken);
+}
+
+#[test]
 fn lines_fit() {
     let mut broken = Vec::new();
     for source in everything() {

@@ -1,11 +1,11 @@
 //! What Kafka's processes say to each other: requests and responses, with their real field names.
 //!
 //! Not here: what is said to ZooKeeper, and what anybody makes of a message.
-// Real: a connection begins with ApiVersions, and each message has a version; here all speak the
-// newest version of their release, because negotiation changes nothing that follows.
 //!
 //! *Invariant: every request gets exactly one response with its correlation id, except a produce
 //! request with acks 0, which gets none.*
+// Real: a connection begins with ApiVersions, and each message has a version; here all speak the
+// newest version of their release, because negotiation changes nothing that follows.
 
 use std::sync::Arc;
 

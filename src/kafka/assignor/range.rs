@@ -1,10 +1,10 @@
 //! The range assignor: each topic on its own, cut into contiguous pieces, the first ones larger.
 //!
 //! Not here: rack awareness (KIP-881).
-// Real: with client.rack and broker racks set, partitions go to near members first; here they do
-// not, because no client here has a rack.
 //!
 //! *Invariant: of one topic two members differ by at most one partition.*
+// Real: with client.rack and broker racks set, partitions go to near members first; here they do
+// not, because no client here has a rack.
 
 use super::{GroupAssignment, PartitionCounts, Subscriber, in_order, nothing_for_each, subscribed};
 use crate::kafka::id::TopicPartition;

@@ -1,9 +1,10 @@
 //! The sticky assignor: balanced, and as much as possible stays where it was.
 //!
 //! Not here: which freed partitions a cooperative group withholds (`cooperative_sticky`).
-// Real: with client.rack and broker racks set, near members are preferred; here they are not.
 //!
 //! *Invariant: two members that want the same differ by at most one partition.*
+// Real: with client.rack and broker racks set, near members are preferred; here they are not,
+// because no client here has a rack.
 
 use super::{GroupAssignment, PartitionCounts, Subscriber, general_sticky, subscribed};
 use crate::kafka::id::{Generation, MemberId, TopicPartition};

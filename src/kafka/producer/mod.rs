@@ -1,11 +1,11 @@
 //! The Java producer (3.9.1) and the application that calls it.
 //!
 //! Not here: the hashes that choose a partition (`partitioner`), the leaders (`broker`).
-// Real: compression, transactions, interceptors, and weights by queue length in the choice of a
-// sticky partition; here none of these.
 //!
 //! *Invariant: batches of a partition are sent in order, and a batch sent again goes before all
 //! that came after it.*
+// Real: compression, transactions, interceptors, and weights by queue length in the choice of a
+// sticky partition; here none of these.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -2,11 +2,11 @@
 //! answer, with all answers so far at hand.
 //!
 //! Not here: what is asked (`admin` and the tools), and the process that sends it (`Tool`).
-// Real: a tool's thread blocks in `get()`; here the code up to the first question without an
-// answer is run anew, because a process is a function of what has happened to it.
 //!
 //! *Invariant: the code draws nothing, reads no clock and keeps no state but through its dialogue,
 //! so that the same past leads to the same next question.*
+// Real: a tool's thread blocks in `get()`; here the code up to the first question without an
+// answer is run anew, because a process is a function of what has happened to it.
 
 use crate::kafka::message::{Request, Response};
 use crate::sim::{Draw, ProcessId, SimTime, Span};
