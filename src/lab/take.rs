@@ -98,6 +98,18 @@ impl Take {
         take
     }
 
+    /// The same commands, of which nothing after `point` has been played yet, nor is known before.
+    pub(super) fn again_from(&self, point: &Keyframe) -> Take {
+        Take {
+            fork: None,
+            commands: self.commands.clone(),
+            trace: Trace::default(),
+            end: point.cluster.moment(),
+            keyframes: vec![Arc::new(point.clone())],
+            weight: 0,
+        }
+    }
+
     /// Takes note that the cluster has come to `point`, which is new.
     pub(super) fn note(&mut self, point: &Keyframe) {
         self.end = self.end.max(point.cluster.moment());

@@ -229,10 +229,23 @@ impl Lab {
     /// The message that arrived with the record at `index`, played again.
     pub fn message(&self, index: usize) -> Option<<Words as Vocabulary>::Message> {
         let id = self.trace().get(index)?.id;
-        let mut lab = self.clone();
-        lab.seek_position(index);
+        let mut lab = self.again(index);
+        lab.go(Goal::Position(index));
         let message = lab.cluster().flights().find(|flight| flight.id == id);
         message.map(|flight| flight.message.clone())
+    }
+
+    /// A lab of its own at the keyframe before that record. It does not know what has been seen:
+    /// a trace is large, and whoever looks at one message needs none.
+    fn again(&self, index: usize) -> Lab {
+        let near = self.take().keyframe(|frame| frame.position <= index);
+        Lab {
+            setup: self.setup.clone(),
+            takes: vec![self.take().again_from(near)],
+            current: TakeId(0),
+            cursor: near.clone(),
+            scratch: Trace::default(),
+        }
     }
 
     fn take(&self) -> &Take {
