@@ -12,6 +12,7 @@
 pub mod acl;
 pub mod apply;
 pub mod broadcast;
+pub mod cli;
 pub mod client;
 pub mod client_watches;
 pub mod database;

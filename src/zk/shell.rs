@@ -4,34 +4,68 @@
 
 use std::sync::Arc;
 
-use super::client::{Birth, Client, Config, Notice};
+use super::cli::{Act, Cli};
+use super::client::{Birth, Client, Config, Notice, State};
+use super::ensemble::Address;
 use super::path::Path;
 use super::reply::{Answer, Error};
 use super::request::{Create, Op, mode};
+use super::settings::Switch;
 use super::stat::Bytes;
 use super::words::{Fact, Request, Words};
 use super::zxid::Zxid;
 use crate::sim::{Event, Outbox, Process};
 
-/// The process of one such client.
+/// The process of one such client: a library with its session, and the program that is typed to.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Shell {
     config: Config,
     /// What it asks before anything else.
     first: Arc<[Op]>,
-    client: Option<Client<Op>>,
+    client: Option<Client<Asked>>,
     /// The last answer, for those who look.
     answer: Option<(Op, Result<Answer, Error>)>,
+    cli: Cli,
+    /// What it does once its session is closed.
+    then: Then,
+}
+
+/// A request, and whom its answer is for.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Asked {
+    op: Op,
+    by: By,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum By {
+    Script,
+    Program,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Then {
+    Exit(u8),
+    Stay,
+    Open,
 }
 
 impl Shell {
     /// A shell that asks `first` whenever it gets a new session.
     pub fn new(config: Config, first: Arc<[Op]>) -> Shell {
-        Shell { config, first, client: None, answer: None }
+        let names: Vec<String> = config.servers.iter().map(host).collect();
+        let cli = Cli::new(&names.join(","), Switch::On);
+        Shell { config, first, client: None, answer: None, cli, then: Then::Exit(0) }
+    }
+
+    /// The same without prompts.
+    pub fn without_line_editing(mut self) -> Shell {
+        self.cli = self.cli.without_line_editing();
+        self
     }
 
     /// Its client, while it runs.
-    pub fn client(&self) -> Option<&Client<Op>> {
+    pub fn client(&self) -> Option<&Client<Asked>> {
         self.client.as_ref()
     }
 
@@ -40,53 +74,148 @@ impl Shell {
         self.answer.as_ref().map(|(op, result)| (op, result))
     }
 
+    /// The program that is typed to.
+    pub fn cli(&self) -> &Cli {
+        &self.cli
+    }
+
+    /// What stands before the next line.
+    pub fn prompt(&self) -> String {
+        self.cli.prompt(self.state())
+    }
+
+    fn state(&self) -> State {
+        self.client.as_ref().map_or(State::Closed, Client::state)
+    }
+
     fn begin(&mut self, out: &mut Outbox<'_, Words>) {
         let mut client = Client::new(self.config.clone());
         client.open(out);
         self.client = Some(client);
     }
 
-    fn ask(&mut self, op: Op, out: &mut Outbox<'_, Words>) {
+    fn ask(&mut self, op: Op, by: By, out: &mut Outbox<'_, Words>) {
         let Some(client) = &mut self.client else { return };
-        if let Err(error) = client.request(op.clone(), op.clone(), out) {
-            self.answered(op, Zxid::ZERO, Err(error), out);
+        let asked = Asked { op, by };
+        if let Err(error) = client.request(asked.op.clone(), asked.clone(), out) {
+            self.answered(asked, Zxid::ZERO, Err(error), out);
         }
     }
 
-    fn notice(&mut self, notice: Notice<Op>, out: &mut Outbox<'_, Words>) {
+    fn take(&mut self, notices: Vec<Notice<Asked>>, out: &mut Outbox<'_, Words>) {
+        notices.into_iter().for_each(|notice| self.notice(notice, out));
+        while let Some(act) = self.cli.next(self.state()) {
+            self.act(act, out);
+        }
+    }
+
+    fn notice(&mut self, notice: Notice<Asked>, out: &mut Outbox<'_, Words>) {
         match notice {
             Notice::Reply { tag, zxid, result } => self.answered(tag, zxid, result, out),
             Notice::Watch { event, .. } => {
+                self.cli.hear("SyncConnected", event.kind.name(), &event.path);
                 out.tell(Fact::WatchHeard { kind: event.kind, path: event.path });
             }
             // Real: zkCli.sh stays without a session until one types `connect`; here a new one is
             // opened at once, as every program that lives on does.
-            Notice::Expired => self.begin(out),
-            Notice::Closed => out.exit(0),
-            Notice::Connected { birth: Birth::New, .. } => {
-                self.first.clone().iter().for_each(|op| self.ask(op.clone(), out));
+            Notice::Expired => {
+                self.cli.hear("Expired", "None", "null");
+                self.begin(out);
             }
-            Notice::Connected { .. } | Notice::Disconnected | Notice::WatchRemoved { .. } => {}
+            Notice::Closed if self.state() == State::AuthFailed => {
+                self.cli.hear("AuthFailed", "None", "null");
+            }
+            Notice::Closed => {
+                self.cli.hear("Closed", "None", "null");
+                self.closed(out);
+            }
+            Notice::Connected { birth, .. } => {
+                self.cli.hear("SyncConnected", "None", "null");
+                if birth == Birth::New {
+                    self.first.clone().iter().for_each(|op| self.ask(op.clone(), By::Script, out));
+                }
+            }
+            Notice::Disconnected => self.cli.hear("Disconnected", "None", "null"),
+            Notice::WatchRemoved { kind, path, .. } => {
+                self.cli.hear("SyncConnected", kind.name(), &path);
+            }
         }
     }
 
     fn answered(
         &mut self,
-        op: Op,
+        asked: Asked,
         zxid: Zxid,
         result: Result<Answer, Error>,
         out: &mut Outbox<'_, Words>,
     ) {
-        let asked = op.path().cloned().unwrap_or_else(|| Path::new("-"));
+        let Asked { op, by } = asked;
+        let about = op.path().cloned().unwrap_or_else(|| Path::new("-"));
         out.tell(match &result {
             Ok(Answer::Path(path) | Answer::Created { path, .. }) => {
                 Fact::Answered { op: op.name(), path: path.clone(), zxid }
             }
-            Ok(_) => Fact::Answered { op: op.name(), path: asked, zxid },
-            Err(error) => Fact::Refused { op: op.name(), path: asked, error: *error },
+            Ok(_) => Fact::Answered { op: op.name(), path: about, zxid },
+            Err(error) => Fact::Refused { op: op.name(), path: about, error: *error },
         });
+        if by == By::Program {
+            self.cli.answered(&op, result.clone());
+        }
         self.answer = Some((op, result));
     }
+
+    fn act(&mut self, act: Act, out: &mut Outbox<'_, Words>) {
+        match act {
+            Act::Ask(op) => self.ask(op, By::Program, out),
+            Act::Authenticate(scheme, auth) => {
+                if let Some(client) = &mut self.client {
+                    client.authenticate(scheme, auth, out);
+                }
+            }
+            Act::Close => self.close(Then::Stay, out),
+            Act::Connect(server) => {
+                self.point_to(server.as_deref());
+                self.close(Then::Open, out);
+            }
+            Act::Quit(code) => self.close(Then::Exit(code), out),
+            Act::Die(code) => out.exit(code),
+        }
+    }
+
+    /// The servers that it will look for.
+    fn point_to(&mut self, named: Option<&str>) {
+        let all = self.config.servers.clone();
+        let named = |server: &&Address| named.is_some_and(|named| named == host(server));
+        if let Some(server) = all.iter().find(named) {
+            self.config.servers = Arc::from([*server]);
+        }
+    }
+
+    fn close(&mut self, then: Then, out: &mut Outbox<'_, Words>) {
+        self.then = then;
+        match &mut self.client {
+            Some(client) if matches!(client.state(), State::Connecting | State::Connected) => {
+                let notices = client.close(out);
+                notices.into_iter().for_each(|notice| self.notice(notice, out));
+            }
+            _ => self.closed(out),
+        }
+    }
+
+    fn closed(&mut self, out: &mut Outbox<'_, Words>) {
+        self.cli.done();
+        match self.then {
+            Then::Exit(code) => out.exit(code),
+            Then::Stay => {}
+            Then::Open => self.begin(out),
+        }
+        self.then = Then::Exit(0);
+    }
+}
+
+/// A server as a connection string has it.
+fn host(server: &Address) -> String {
+    format!("{}:2181", server.id)
 }
 
 impl Process for Shell {
@@ -94,16 +223,20 @@ impl Process for Shell {
 
     fn handle(&mut self, event: Event<Words>, out: &mut Outbox<'_, Words>) {
         match event {
-            Event::Boot => self.begin(out),
-            Event::Request(Request::Ask(op)) => self.ask(op, out),
-            Event::Request(Request::Stop) => {
-                let notices = self.client.as_mut().map_or(Vec::new(), |client| client.close(out));
-                notices.into_iter().for_each(|notice| self.notice(notice, out));
+            Event::Boot => {
+                self.cli.begin();
+                self.begin(out);
             }
+            Event::Request(Request::Ask(op)) => self.ask(op, By::Script, out),
+            Event::Request(Request::Type(line)) => {
+                self.cli.enter(line);
+                self.take(Vec::new(), out);
+            }
+            Event::Request(Request::Stop) => self.close(Then::Exit(0), out),
             event => {
                 let Some(client) = &mut self.client else { return };
                 let notices = client.handle(event, out);
-                notices.into_iter().for_each(|notice| self.notice(notice, out));
+                self.take(notices, out);
             }
         }
     }

@@ -5,6 +5,7 @@
 //! *Invariant: a message is what one frame of the real protocol holds.*
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::client::ClientTimer;
 use super::ensemble::ServerId;
@@ -100,6 +101,8 @@ pub enum Request {
     Stop,
     /// Of a shell: ask the ensemble.
     Ask(Op),
+    /// Of a shell: a line is typed.
+    Type(Arc<str>),
 }
 
 crate::facts! {
@@ -179,6 +182,7 @@ impl Vocabulary for Words {
         match request {
             Request::Stop => "stop",
             Request::Ask(op) => op.name(),
+            Request::Type(_) => "type",
         }
     }
 }

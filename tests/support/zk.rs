@@ -4,6 +4,7 @@
 
 mod bench;
 mod case;
+mod cli;
 mod client_library;
 mod ensemble;
 mod four_letter;
@@ -18,6 +19,7 @@ use super::{Played, Player, Tally};
 /// Each kind that is played, by its file's name.
 pub const KINDS: &[(&str, Player)] = &[
     ("acl", cases),
+    ("cli", cli::play),
     ("client-library", client_library::play),
     ("create", cases),
     ("ensemble", ensemble::play),
