@@ -11,6 +11,7 @@ mod four_letter;
 mod mask;
 mod notation;
 mod timing;
+mod words;
 
 use serde_json::Value;
 

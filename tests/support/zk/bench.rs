@@ -2,30 +2,25 @@
 //! A client is a process for each connection, as a socket would be; it hears, and answers nothing.
 //! *Invariant: a connected client that is not quiet keeps its session alive by pings.*
 
-use zootrope::sim::{
-    Event, Moment, Network, Outbox, Power, Process, ProcessId, Sim, Span, Trace, Vocabulary,
-};
+use zootrope::sim::{Event, Moment, Network, Outbox, Power, Process, ProcessId, Sim, Span, Trace};
+use zootrope::zk::client::ClientTimer;
 use zootrope::zk::database::{Database, Disk};
 use zootrope::zk::ensemble::{Ensemble, ServerId};
 use zootrope::zk::request::Op;
 use zootrope::zk::server::Server;
 use zootrope::zk::settings::Settings;
-use zootrope::zk::words::{self, Message, Told, Write, xid};
+use zootrope::zk::words::{self, Message, Timer, xid};
+
+use super::words::heard;
+
+/// A client's own timer, as the library has it.
+const PING: Timer = Timer::Client(ClientTimer::Ping);
 
 /// How long after each step the simulation runs until all have heard of it.
 const SETTLING: Span = Span::ms(5);
 const SETTLING_OF_ENSEMBLES: Span = Span::ms(20);
 
-/// The server's words, and what a recorded client is made to do.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Words;
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Timer {
-    Zk(words::Timer),
-    Ping,
-}
-
+/// What a recorded client is made to do.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Request {
     Send(Vec<Message>),
@@ -35,34 +30,7 @@ pub enum Request {
     Stop,
 }
 
-impl Vocabulary for Words {
-    type Message = Message;
-    type Timer = Timer;
-    type Write = Write;
-    type Request = Request;
-    type Fact = Told;
-
-    fn message_name(message: &Message) -> &'static str {
-        words::Words::message_name(message)
-    }
-
-    fn timer_name(timer: &Timer) -> &'static str {
-        match timer {
-            Timer::Zk(timer) => words::Words::timer_name(timer),
-            Timer::Ping => "ping",
-        }
-    }
-
-    fn request_name(_: &Request) -> &'static str {
-        "step"
-    }
-}
-
-impl From<words::Timer> for Timer {
-    fn from(timer: words::Timer) -> Timer {
-        Timer::Zk(timer)
-    }
-}
+type Words = super::words::Words<Request>;
 
 /// What a client has heard.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -94,14 +62,10 @@ impl Process for Actor {
         match self {
             Actor::Socket(socket) => socket.handle(event, out),
             Actor::Server(server) => {
-                let event = match event {
-                    Event::Boot => Event::Boot,
-                    Event::Message { from, message } => Event::Message { from, message },
-                    Event::Hangup { peer } => Event::Hangup { peer },
-                    Event::Timer(Timer::Zk(timer)) => Event::Timer(timer),
-                    Event::Written(write) => Event::Written(write),
-                    Event::Request(Request::Stop) => Event::Request(words::Request::Stop),
-                    Event::Timer(Timer::Ping) | Event::Request(_) => return,
+                let event = match heard(event) {
+                    Ok(event) => event,
+                    Err(Request::Stop) => Event::Request(words::Request::Stop),
+                    Err(_) => return,
                 };
                 out.embed(|out| server.handle(event, out));
             }
@@ -125,20 +89,20 @@ impl Socket {
             }
             Event::Request(Request::HangUp) => {
                 self.open = false;
-                out.disarm(Timer::Ping);
+                out.disarm(PING);
                 out.hangup(self.server);
             }
             Event::Request(Request::Quiet) => {
                 self.ping = None;
-                out.disarm(Timer::Ping);
+                out.disarm(PING);
             }
             Event::Message { message, .. } => self.hear(message, out),
             Event::Hangup { .. } => {
                 self.open = false;
-                out.disarm(Timer::Ping);
+                out.disarm(PING);
                 self.heard.push(Heard::Closed);
             }
-            Event::Timer(Timer::Ping) => self.ping(out),
+            Event::Timer(PING) => self.ping(out),
             _ => {}
         }
     }
@@ -162,7 +126,7 @@ impl Socket {
 
     fn arm(&mut self, out: &mut Outbox<'_, Words>) {
         if let Some(ping) = self.ping {
-            out.arm(Timer::Ping, ping);
+            out.arm(PING, ping);
         }
     }
 }

@@ -5,9 +5,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use zootrope::sim::{
-    Event, Moment, Network, Outbox, Process, ProcessId, Sim, Span, Trace, Vocabulary,
-};
+use zootrope::sim::{Event, Moment, Network, Outbox, Process, ProcessId, Sim, Span, Trace};
 use zootrope::zk::client::{Client, Config, Notice, State};
 use zootrope::zk::client_watches::Watcher;
 use zootrope::zk::ensemble::{Address, ServerId};
@@ -17,9 +15,9 @@ use zootrope::zk::request::{Create, Op, mode, watch_mode, watcher_type};
 use zootrope::zk::server::Server;
 use zootrope::zk::settings::Settings;
 use zootrope::zk::stat::Bytes;
-use zootrope::zk::words::{self, Message, Timer, Told, Write};
 
 use super::super::{Played, Tally};
+use super::words::heard;
 
 /// How long a step takes, and how long a client needs to find a server again.
 const SETTLING: Span = Span::ms(100);
@@ -47,10 +45,7 @@ fn play_case(case: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// ZooKeeper's words, and what a program asks of its library.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct Words;
-
+/// What a program asks of its library.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Request {
     Call {
@@ -66,25 +61,7 @@ enum Request {
     Forget,
 }
 
-impl Vocabulary for Words {
-    type Message = Message;
-    type Timer = Timer;
-    type Write = Write;
-    type Request = Request;
-    type Fact = Told;
-
-    fn message_name(message: &Message) -> &'static str {
-        words::Words::message_name(message)
-    }
-
-    fn timer_name(timer: &Timer) -> &'static str {
-        words::Words::timer_name(timer)
-    }
-
-    fn request_name(_: &Request) -> &'static str {
-        "step"
-    }
-}
+type Words = super::words::Words<Request>;
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Actor {
@@ -114,25 +91,13 @@ impl Process for Actor {
     type Words = Words;
 
     fn handle(&mut self, event: Event<Words>, out: &mut Outbox<'_, Words>) {
-        let event = match (self, event) {
-            (Actor::Server { forgets, .. }, Event::Request(_)) => return *forgets = true,
-            (Actor::Program(program), Event::Request(request)) => {
-                return program.asked(request, out);
+        match (self, heard(event)) {
+            (Actor::Server { forgets, .. }, Err(_)) => *forgets = true,
+            (Actor::Program(program), Err(request)) => program.asked(request, out),
+            (Actor::Server { server, .. }, Ok(event)) => {
+                out.embed(|out| server.handle(event, out));
             }
-            (actor, event) => (actor, event),
-        };
-        let (actor, event) = event;
-        let event = match event {
-            Event::Boot => Event::Boot,
-            Event::Message { from, message } => Event::Message { from, message },
-            Event::Hangup { peer } => Event::Hangup { peer },
-            Event::Timer(timer) => Event::Timer(timer),
-            Event::Written(write) => Event::Written(write),
-            Event::Request(_) => return,
-        };
-        match actor {
-            Actor::Server { server, .. } => out.embed(|out| server.handle(event, out)),
-            Actor::Program(program) => {
+            (Actor::Program(program), Ok(event)) => {
                 let before = program.everybody();
                 let notices = out.embed(|out| program.client.handle(event, out));
                 program.take(notices, before);
