@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use super::consumer::words::{ConsumerFact, ConsumerRequest, ConsumerTimer};
 use super::group::{GroupFact, GroupTimer};
-use super::id::{BrokerEpoch, BrokerId, ControllerEpoch, LeaderEpoch, Offset, TopicPartition};
+use super::id::{
+    BrokerEpoch, BrokerId, ControllerEpoch, LeaderEpoch, Offset, TopicName, TopicPartition,
+};
 use super::message::{RequestMessage, ResponseMessage};
 use super::producer::words::{ProducerFact, ProducerRequest, ProducerTimer};
 use super::settings::Directory;
@@ -109,10 +111,10 @@ crate::facts! {
         "controller-resigned" => ControllerResigned { broker: BrokerId, epoch: ControllerEpoch },
         "controller-fenced" => ControllerFenced { broker: BrokerId, epoch: ControllerEpoch },
         "brokers-changed" => BrokersChanged { added: Brokers, deleted: Brokers, bounced: Brokers, live: Brokers },
-        "topic-created" => TopicCreated { topic: Text, partitions: i32 },
-        "partitions-added" => PartitionsAdded { topic: Text, partitions: i32 },
-        "topic-deletion-started" => TopicDeletionStarted { topic: Text },
-        "topic-deleted" => TopicDeleted { topic: Text },
+        "topic-created" => TopicCreated { topic: TopicName, partitions: i32 },
+        "partitions-added" => PartitionsAdded { topic: TopicName, partitions: i32 },
+        "topic-deletion-started" => TopicDeletionStarted { topic: TopicName },
+        "topic-deleted" => TopicDeleted { topic: TopicName },
         "leader-elected" => LeaderElected { partition: TopicPartition, leader: BrokerId, epoch: LeaderEpoch, isr: Brokers, why: &'static str },
         "partition-offline" => PartitionOffline { partition: TopicPartition, isr: Brokers },
         "replica-removed" => ReplicaRemoved { partition: TopicPartition, replica: BrokerId, leader: BrokerId, epoch: LeaderEpoch, isr: Brokers },

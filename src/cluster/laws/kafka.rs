@@ -40,7 +40,7 @@ pub(super) fn one_leader_per_epoch(
     for fact in record.facts() {
         match fact {
             Fact::Broker(BrokerFact::TopicDeleted { topic }) => {
-                seen.leaders.retain(|(partition, _), _| partition.topic.to_string() != *topic.0);
+                seen.leaders.retain(|(partition, _), _| partition.topic != *topic);
             }
             Fact::Broker(BrokerFact::BecameLeader { partition, epoch, .. }) => {
                 let Some(process) = record.process else { continue };
@@ -174,7 +174,7 @@ fn note_election(promised: &mut OrdMap<TopicPartition, Promised>, fact: &BrokerF
             promised.entry(partition.clone()).or_default().isr = Some(isr.clone());
         }
         BrokerFact::TopicDeleted { topic } => {
-            promised.retain(|partition, _| partition.topic.to_string() != *topic.0);
+            promised.retain(|partition, _| partition.topic != *topic);
         }
         _ => {}
     }

@@ -11,7 +11,7 @@ use super::{Controller, Step as Any, partitions, replicas};
 use crate::kafka::Error;
 use crate::kafka::broker::Turn;
 use crate::kafka::id::{BrokerId, TopicName, TopicPartition};
-use crate::kafka::words::{BrokerFact, Text};
+use crate::kafka::words::BrokerFact;
 use crate::kafka::znodes::{self, ConfigType};
 use crate::kafka::zookeeper::{Replies, children};
 use crate::zk::path::Path;
@@ -146,8 +146,7 @@ impl Controller {
         let unseen = topics.iter().filter(|topic| !self.knowledge.deletion_begun.contains(*topic));
         let unseen: Vec<TopicName> = unseen.cloned().collect();
         for topic in &unseen {
-            let topic = Text::from(topic.as_str());
-            turn.out.tell(BrokerFact::TopicDeletionStarted { topic });
+            turn.out.tell(BrokerFact::TopicDeletionStarted { topic: topic.clone() });
         }
         let tps: Vec<TopicPartition> =
             unseen.iter().flat_map(|topic| self.knowledge.partitions_of(topic)).collect();
@@ -257,7 +256,7 @@ impl Controller {
 
     fn topic_is_deleted(&mut self, topic: &TopicName, turn: &mut Turn<'_, '_>) {
         self.knowledge.forget_topic(topic);
-        turn.out.tell(BrokerFact::TopicDeleted { topic: Text::from(topic.as_str()) });
+        turn.out.tell(BrokerFact::TopicDeleted { topic: topic.clone() });
     }
 }
 

@@ -11,7 +11,7 @@ use super::{Cause, Controller, partitions, replicas};
 use crate::kafka::broker::Turn;
 use crate::kafka::election::Unclean;
 use crate::kafka::id::{TopicName, TopicPartition};
-use crate::kafka::words::{BrokerFact, Text};
+use crate::kafka::words::BrokerFact;
 use crate::kafka::znodes::{self, TopicZnode};
 use crate::kafka::zookeeper::{Replies, children, found};
 use crate::sim::OrdSet;
@@ -65,8 +65,7 @@ impl Controller {
         for topic in topics {
             let count = tps.iter().filter(|tp| tp.topic == *topic).count();
             let partitions = i32::try_from(count).expect("partitions are counted in i32");
-            let topic = Text::from(topic.as_str());
-            turn.out.tell(BrokerFact::TopicCreated { topic, partitions });
+            turn.out.tell(BrokerFact::TopicCreated { topic: topic.clone(), partitions });
         }
         self.new_partitions(tps);
     }
@@ -96,8 +95,7 @@ impl Controller {
             return;
         }
         let partitions = i32::try_from(new.len()).expect("partitions are counted in i32");
-        turn.out
-            .tell(BrokerFact::PartitionsAdded { topic: Text::from(topic.as_str()), partitions });
+        turn.out.tell(BrokerFact::PartitionsAdded { topic: topic.clone(), partitions });
         for &partition in &new {
             self.knowledge.assign(&named(partition), znode.partitions[&partition].clone());
         }
