@@ -68,6 +68,8 @@ errors! {
     ReplicaNotAvailable = 9, "REPLICA_NOT_AVAILABLE", "ReplicaNotAvailableException", Refresh;
     /// The sender's controller epoch is an old one.
     StaleControllerEpoch = 11, "STALE_CONTROLLER_EPOCH", "ControllerMovedException", Fail;
+    /// The broker hung up before it answered; no broker says so, a client does.
+    NetworkException = 13, "NETWORK_EXCEPTION", "NetworkException", Refresh;
     /// The coordinator is still reading its partition.
     CoordinatorLoadInProgress = 14, "COORDINATOR_LOAD_IN_PROGRESS", "CoordinatorLoadInProgressException", Retry;
     /// There is no coordinator at the moment.

@@ -19,7 +19,7 @@ pub mod why;
 
 pub use importance::importance;
 pub use lookout::Lookout;
-pub use pace::{Pace, Pacer};
+pub use pace::{Haste, Pace, Pacer};
 pub use recording::Recording;
 pub use show::SHOWS;
 pub use take::{Fork, Take, TakeId};

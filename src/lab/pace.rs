@@ -23,10 +23,21 @@ pub enum Pace {
     Fixed(u64),
 }
 
+/// How fast the event pace may get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Haste {
+    /// It hurries through what nobody would watch.
+    Hurries,
+    /// Somebody is asked to act: no faster than real time.
+    Waits,
+}
+
 /// A message that takes 0.7 ms is seen for half a second.
 const SLOW: u64 = 1_400;
 /// A session of 18 s is waited for in about three seconds.
 const FAST: u64 = 8_000_000;
+/// Simulated microseconds in a second of real time.
+const REAL: u64 = 1_000_000;
 /// How long the slow pace is kept after an event worth seeing.
 const HOLD: Span = Span::ms(450);
 /// The speed doubles in this time once the hold is over.
@@ -38,6 +49,7 @@ const BRAKING: Span = Span::ms(320);
 #[derive(Clone, Debug)]
 pub struct Pacer {
     pace: Pace,
+    haste: Haste,
     /// Real time since the last event worth seeing.
     since_seen: Span,
     /// Simulated microseconds owed, in millionths, so that slow paces lose nothing.
@@ -47,7 +59,7 @@ pub struct Pacer {
 impl Pacer {
     /// A pacer that starts at speed.
     pub fn new(pace: Pace) -> Pacer {
-        Pacer { pace, since_seen: Span::secs(5), rest: 0 }
+        Pacer { pace, haste: Haste::Hurries, since_seen: Span::secs(5), rest: 0 }
     }
 
     /// The pace in force.
@@ -59,6 +71,11 @@ impl Pacer {
     pub fn set(&mut self, pace: Pace) {
         self.pace = pace;
         self.rest = 0;
+    }
+
+    /// Hurries from now on, or waits.
+    pub fn keep(&mut self, haste: Haste) {
+        self.haste = haste;
     }
 
     /// Something worth seeing has just been shown: the slow pace holds for a while.
@@ -89,7 +106,11 @@ impl Pacer {
         let rising = SLOW.saturating_mul(1 << doublings.min(40));
         let braking =
             way.map_or(FAST, |way| way.as_micros().saturating_mul(1_000_000) / BRAKING.as_micros());
-        rising.min(braking).clamp(SLOW, FAST)
+        let fastest = match self.haste {
+            Haste::Hurries => FAST,
+            Haste::Waits => REAL,
+        };
+        rising.min(braking).clamp(SLOW, fastest)
     }
 }
 
@@ -116,6 +137,14 @@ mod tests {
         pacer.seen();
         let frames = frames_to(SimTime::micros(18_000_000), &mut pacer);
         assert!((180..480).contains(&frames), "{frames} frames");
+    }
+
+    #[test]
+    fn who_is_asked_to_act_has_time_to() {
+        let mut pacer = Pacer::new(Pace::ByEvent);
+        pacer.keep(Haste::Waits);
+        let frames = frames_to(SimTime::micros(18_000_000), &mut pacer);
+        assert!(frames >= 18 * 60, "{frames} frames");
     }
 
     #[test]

@@ -29,7 +29,8 @@ pub fn causes(cluster: &Cluster, trace: &Trace, index: usize, most: usize) -> Ve
     let mut at = index;
     while steps.len() < most {
         let Some(cause) = cause_of(cluster, trace, at) else { break };
-        if is_step(trace, cause) {
+        // Of what repeats itself (a commit after a commit), only the last is a step.
+        if is_step(trace, cause) && told_of(trace, cause) != told_of(trace, at) {
             steps.push(cause);
         }
         at = cause;
@@ -65,6 +66,12 @@ pub fn effects(trace: &Trace, index: usize, end: usize, most: usize) -> Vec<usiz
         }
     }
     steps
+}
+
+/// The key of what a record tells first of all.
+fn told_of(trace: &Trace, index: usize) -> Option<&'static str> {
+    let record = trace.get(index)?;
+    record.facts().map(|fact| fact.key()).max_by_key(|key| importance(key))
 }
 
 /// Whether a record is worth a step.
@@ -170,7 +177,10 @@ pub fn sentence(run: Run<'_>, record: &Record<'_>) -> Option<SentencePicture> {
         fields.push(field(run, ("who", run.cluster.name(id).to_string())));
     }
     let by_you = is_yours(record);
-    Some(SentencePicture { key: fact.key(), fields, event: Some(record.id.0), by_you })
+    let closed_down = fact.key() == "process-exited"
+        && fields.iter().any(|field| field.name == "code" && field.words == Phrase::raw("0"));
+    let key = if closed_down { "process-closed-down" } else { fact.key() };
+    Some(SentencePicture { key, fields, event: Some(record.id.0), by_you })
 }
 
 /// A fact's field: what it names can be pointed at.
@@ -181,6 +191,8 @@ fn field(run: Run<'_>, (name, value): (&'static str, String)) -> Field {
         ("partition", _) => (Phrase::raw(&value), Chip::Name(Target::Partition(value.clone()))),
         ("group", _) => (Phrase::raw(&value), Chip::Name(Target::Group(value.clone()))),
         ("session", _) => session(run, &value),
+        ("why", _) => (Phrase::key(reason(&value)), Chip::Plain),
+        _ if value == "-" => (Phrase::key("page.nobody"), Chip::Plain),
         _ if value.starts_with('/') => {
             (Phrase::raw(&value), Chip::Quoted(Target::Znode(value.clone())))
         }
@@ -188,6 +200,17 @@ fn field(run: Run<'_>, (name, value): (&'static str, String)) -> Field {
         _ => (duration(&value).unwrap_or_else(|| Phrase::raw(&value)), Chip::Figure),
     };
     Field { name, words, chip }
+}
+
+/// Why a partition has the leader that it has: a phrase for each word of the controller.
+fn reason(why: &str) -> &'static str {
+    match why {
+        "preferred" => "page.why.preferred",
+        "reassign" => "page.why.reassign",
+        "controlled-shutdown" => "page.why.controlled-shutdown",
+        "new" => "page.why.new",
+        _ => "page.why.offline",
+    }
 }
 
 fn process(name: &str) -> (Phrase, Chip) {

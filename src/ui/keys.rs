@@ -65,6 +65,18 @@ pub enum Act {
     Up,
 }
 
+impl Act {
+    /// The letter that it is given by, where a letter could mean an answer instead.
+    pub fn letter(self) -> Option<char> {
+        match self {
+            Act::Verb(letter) => Some(letter),
+            Act::Add => Some('A'),
+            Act::Blank => Some('B'),
+            _ => None,
+        }
+    }
+}
+
 /// A key of the table.
 pub struct Key {
     /// The key as a keyboard event names it.

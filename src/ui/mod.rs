@@ -163,6 +163,9 @@ fn sign(mirror: Mirror, playback: Playback) {
 
 /// Does what a key means.
 fn obey(act: Act, view: View, mirror: Mirror, scene: Scene, playback: Playback, visit: Visit) {
+    if let Some(option) = visit.option(act.letter()) {
+        return visit.say(Some(option));
+    }
     if matches!(act, Act::Forward | Act::Back | Act::ForwardHere | Act::BackHere | Act::Run) {
         scene.step();
     }
@@ -182,8 +185,10 @@ fn obey(act: Act, view: View, mirror: Mirror, scene: Scene, playback: Playback, 
         Act::Faster => playback.shift(1),
         Act::Slower => playback.shift(-1),
         Act::Verb('D') if !scene.act('D') => scene.to_message(playback),
-        Act::Verb(key) => _ = scene.act(key),
+        Act::Verb(key) if scene.act(key) => {}
+        Act::Verb(key) => scene.has_no(key),
         Act::Add if view.over.get_untracked() == Over::Nothing && scene.act('A') => {}
+        Act::Add if view.over.get_untracked() == Over::Add => push_first(".help [data-first]"),
         Act::Add => view.lay(Over::Add),
         Act::Find => view.lay(Over::Find),
         Act::Situations => view.lay(Over::Situations),
@@ -214,6 +219,14 @@ fn focus_next(selector: &str, by: i32) {
     let element = found.item(next as u32).and_then(|n| n.dyn_into::<web_sys::HtmlElement>().ok());
     if let Some(element) = element {
         let _ = element.focus();
+    }
+}
+
+/// Pushes the first button that a selector finds.
+fn push_first(selector: &str) {
+    let found = document().query_selector(selector).ok().flatten();
+    if let Some(button) = found.and_then(|found| found.dyn_into::<web_sys::HtmlElement>().ok()) {
+        button.click();
     }
 }
 

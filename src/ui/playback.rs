@@ -6,7 +6,7 @@ use leptos::prelude::*;
 
 use super::mirror::Mirror;
 use super::view::{Motion, View};
-use crate::lab::{Lab, Lookout, Pace, Pacer};
+use crate::lab::{Haste, Lab, Lookout, Pace, Pacer};
 use crate::sim::{Moment, SimTime, Span};
 
 /// What the event pace stops for.
@@ -83,6 +83,11 @@ impl Playback {
         if self.pace.get_untracked() == 0 {
             self.resting.set_value(real);
         }
+    }
+
+    /// Whether the event pace hurries, or waits for somebody who is asked to act.
+    pub fn keep(self, haste: Haste) {
+        self.pacer.update_value(|pacer| pacer.keep(haste));
     }
 
     /// Takes the pace at this place of the list.

@@ -16,6 +16,7 @@ use crate::picture::stage::{self, StagePicture};
 use crate::picture::story;
 use crate::picture::target::Target;
 use crate::picture::tree::{self, TreePicture};
+use crate::text::Phrase;
 use crate::zk::tree::Tree;
 
 /// The pictures.
@@ -83,6 +84,14 @@ impl Scene {
             self.send(command);
         }
         command.is_some()
+    }
+
+    /// Says that what is selected has no verb of this key.
+    pub fn has_no(self, key: char) {
+        let name = self.inspector.with_untracked(|picture| Some(picture.as_ref()?.name.clone()));
+        let Some(name) = name else { return };
+        let words = Phrase::key("page.no-verb").with("key", key).with_phrase("name", name);
+        self.mirror.refuse(self.view.say(&words));
     }
 
     /// Selects the message that lands next at the selected process, or anywhere, and holds time.

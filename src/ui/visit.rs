@@ -6,10 +6,10 @@ use leptos::prelude::*;
 
 use super::mirror::Mirror;
 use super::playback::Playback;
-use crate::lab::Recording;
 use crate::lab::lesson::{Guess, Lesson, Progress};
+use crate::lab::{Haste, Recording};
 use crate::picture::sentence::SentencePicture;
-use crate::sim::Span;
+use crate::sim::{Span, What};
 
 /// How long a sentence of the lesson is left standing before time goes on, at least.
 const READING: Span = Span::ms(2600);
@@ -69,6 +69,8 @@ impl Visit {
         if progress != before {
             self.progress.set(progress);
         }
+        let asks = untrack(|| self.ask().is_some());
+        self.playback.keep(if asks { Haste::Waits } else { Haste::Hurries });
         if !self.open.get_untracked() {
             return;
         }
@@ -121,6 +123,13 @@ impl Visit {
         self.lesson.with_value(|lesson| lesson.acts.get(act)?.guess.clone())
     }
 
+    /// The option of the open guess that a letter stands for.
+    pub fn option(self, letter: Option<char>) -> Option<&'static str> {
+        let guess = untrack(|| self.guess())?;
+        let place = ('A'..='Z').position(|other| Some(other) == letter)?;
+        guess.options.get(place).map(|(name, _)| *name)
+    }
+
     /// The reader answers, or skips; the right answer is found by running a copy ahead.
     pub fn say(self, said: Option<&'static str>) {
         let Some(guess) = self.guess() else { return };
@@ -146,10 +155,13 @@ impl Visit {
             return None;
         }
         let (act, place, index) = self.progress.with(|progress| progress.said)?;
+        let asks = self.ask().is_some();
         let event = self.mirror.with(|lab| {
             let event = lab.trace().get(index)?.id;
-            // Once more has been told than the lesson knows of, the events speak again.
-            (lab.position() <= index + FRESH).then_some(event.0)
+            // Once more has been told than the lesson knows of, the events speak again; while it
+            // waits for the reader, once the reader has acted.
+            let acted = || lab.trace().since(index + 1).any(|record| record.what == What::Command);
+            (lab.position() <= index + FRESH || (asks && !acted())).then_some(event.0)
         })?;
         let say =
             self.lesson.with_value(|lesson| lesson.acts.get(act)?.says.get(place).cloned())?;

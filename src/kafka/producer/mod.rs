@@ -426,13 +426,14 @@ impl Producer {
         self.rest(out);
     }
 
+    // Source: Sender.handleProduceResponse, completeBatch
     fn hung_up(&mut self, peer: ProcessId, out: &mut Outbox<'_, Words>) {
         self.view.failed(peer, out.now());
         self.metadata_wanted = true;
         for purpose in self.calls.lost(peer).into_iter().rev() {
             if let Purpose::Produce(batches) = purpose {
                 for (partition, batch) in batches.into_iter().rev() {
-                    self.send_again(partition, batch, Error::NotLeaderOrFollower, out);
+                    self.send_again(partition, batch, Error::NetworkException, out);
                 }
             }
         }
