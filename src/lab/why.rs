@@ -121,7 +121,7 @@ fn silent(cluster: &Cluster, trace: &Trace, index: usize, fact: &Fact) -> Option
 }
 
 /// The process that used the session last, before `index`.
-fn owner(trace: &Trace, index: usize, session: &str) -> Option<ProcessId> {
+pub fn owner(trace: &Trace, index: usize, session: &str) -> Option<ProcessId> {
     let uses = |record: &Record<'_>| {
         record.facts().any(|fact| {
             fact.key() == "zk-connected"

@@ -217,7 +217,7 @@ fn process(name: &str) -> (Phrase, Chip) {
     (called(name), Chip::Name(Target::Process(name.to_string())))
 }
 
-/// A session is called by whose it is, as long as that can be known.
+/// A session is called by whose it is: the ensemble says so, and once it is over, the trace.
 fn session(run: Run<'_>, id: &str) -> (Phrase, Chip) {
     let held = ensemble::sessions(run).into_iter().find(|held| held.id.to_string() == id);
     match held.and_then(|held| held.owner) {
@@ -225,7 +225,14 @@ fn session(run: Run<'_>, id: &str) -> (Phrase, Chip) {
             let words = Phrase::key("page.session.whose").with_phrase("owner", called(&owner));
             (words, Chip::Name(Target::Session(owner)))
         }
-        None => (Phrase::raw(id), Chip::Figure),
+        None => match why::owner(run.trace, run.trace.len(), id) {
+            Some(process) => {
+                let name = run.cluster.name(process);
+                let words = Phrase::key("page.session.whose").with_phrase("owner", called(name));
+                (words, Chip::Name(Target::Process(name.to_string())))
+            }
+            None => (Phrase::raw(id), Chip::Figure),
+        },
     }
 }
 
@@ -301,6 +308,22 @@ mod tests {
         assert_eq!((said.key, said.by_you), ("process-killed", true));
         let named = said.fields.iter().find(|field| field.name == "process");
         let chip = named.map(|field| field.chip.clone());
+        assert_eq!(chip, Some(Chip::Name(Target::Process("broker1".into()))));
+    }
+
+    #[test]
+    fn a_session_that_is_over_is_still_called_by_its_owner() {
+        let mut lab = lab_after(&[]);
+        lab.advance_to(SimTime::ZERO + crate::sim::Span::secs(5));
+        lab.issue(Command::parse(1, "kill broker1").expect("it is right")).expect("it runs");
+        lab.advance_to(SimTime::ZERO + crate::sim::Span::secs(60));
+        let records = (0..lab.position()).filter_map(|index| lab.trace().get(index));
+        let mut records =
+            records.filter(|record| record.facts().any(|fact| fact.key() == "session-expired"));
+        let said = records.next().and_then(|record| sentence(Run::of(&lab), &record));
+        let said = said.expect("the session of broker 1 expires");
+        let whose = said.fields.iter().find(|field| field.name == "session");
+        let chip = whose.map(|field| field.chip.clone());
         assert_eq!(chip, Some(Chip::Name(Target::Process("broker1".into()))));
     }
 
