@@ -42,6 +42,7 @@ pub enum Command {
     Send { process: ProcessName, record: ToSend },
     Type { tool: &'static str, words: Arc<[Arc<str>]> },
     Ask { process: ProcessName, words: Arc<[Arc<str>]> },
+    Enter { process: ProcessName, line: Arc<str> },
     Work(Work),
 }
 
@@ -242,6 +243,19 @@ pub const COMMANDS: &[Row] = &[
             _ => None,
         },
     },
+    Row {
+        name: "type",
+        usage: "type CLIENT \"LINE\"",
+        example: "type z1 \"create -e -s /lock 'mine, all mine'\"",
+        parse: |line| {
+            let (process, word) = (process(line)?, line.word("a line of zkCli.sh in quotes")?);
+            Ok(Command::Enter { process, line: word.text.into() })
+        },
+        print: |command| match command {
+            Command::Enter { process, line } => Some(format!("{process} {}", Quoted(line))),
+            _ => None,
+        },
+    },
     work::TOPIC,
 ];
 
@@ -280,7 +294,8 @@ impl Command {
             | Command::SlowDisk { process, .. }
             | Command::Tell { process, .. }
             | Command::Send { process, .. }
-            | Command::Ask { process, .. } => Some(process),
+            | Command::Ask { process, .. }
+            | Command::Enter { process, .. } => Some(process),
             _ => None,
         }
     }
@@ -532,7 +547,8 @@ fn plan(command: &Command, cluster: &Cluster) -> Result<Act, Refusal> {
             let process = clients::tool(tool, words, cluster)?;
             add_process(cluster, &clients::tool_name(tool, cluster), process)
         }
-        Command::Ask { process, words } => ask_shell(cluster, process, words),
+        Command::Ask { process, words } => to_shell(cluster, process, asking(words)),
+        Command::Enter { process, line } => to_shell(cluster, process, typing(line)),
         Command::Work(work) => work::plan(work, cluster),
     }
 }
@@ -608,13 +624,20 @@ fn send(cluster: &Cluster, name: &ProcessName, record: ToSend) -> Result<Act, Re
     Ok(Box::new(move |i| i.request(id, ProducerRequest::Send(record).into())))
 }
 
-fn ask_shell(cluster: &Cluster, name: &ProcessName, words: &[Arc<str>]) -> Result<Act, Refusal> {
+fn asking(words: &[Arc<str>]) -> zk::Request {
+    zk::Request::Ask(shell::parse(words).expect("checked when it was read"))
+}
+
+fn typing(line: &Arc<str>) -> zk::Request {
+    zk::Request::Type(line.clone())
+}
+
+fn to_shell(cluster: &Cluster, name: &ProcessName, wish: zk::Request) -> Result<Act, Refusal> {
     let id = up(cluster, name)?;
     if cluster.process(id).shell().is_none() {
         return Err(Refusal::NoShell(name.clone()));
     }
-    let op = shell::parse(words).expect("checked when it was read");
-    Ok(Box::new(move |i| i.request(id, Request::Zk(zk::Request::Ask(op)))))
+    Ok(Box::new(move |i| i.request(id, Request::Zk(wish))))
 }
 
 fn ends(cluster: &Cluster, path: &Path) -> Result<(ProcessId, ProcessId, Direction), Refusal> {

@@ -10,6 +10,7 @@ use crate::kafka::client::Partitions;
 use crate::kafka::group_record::OffsetAndMetadata;
 use crate::kafka::words::Brokers;
 use crate::sim::Power;
+use crate::zk::four_letter;
 use crate::zk::quorum_peer::PeerRole;
 use crate::zk::stat::Owner;
 
@@ -38,7 +39,8 @@ pub const SHOWS: &[Row] = &[
     Row { name: "servers", usage: "show servers", lines: servers },
     Row { name: "brokers", usage: "show brokers", lines: broker_phases },
     Row { name: "partition", usage: "show partition TOPIC-N", lines: partition },
-    Row { name: "printed", usage: "show printed TOOL", lines: printed },
+    Row { name: "printed", usage: "show printed TOOL|CLIENT", lines: printed },
+    Row { name: "word", usage: "show word SERVER WORD", lines: word },
     Row { name: "tree", usage: "show tree [PATH]", lines: tree },
     Row { name: "partitions", usage: "show partitions [TOPIC]", lines: partitions },
     Row { name: "group", usage: "show group GROUP", lines: group },
@@ -145,9 +147,27 @@ fn partition(lab: &Lab, line: &mut Line) -> Result<Vec<String>, Trouble> {
 fn printed(lab: &Lab, line: &mut Line) -> Result<Vec<String>, Trouble> {
     let word = line.word("a tool like tool1")?;
     let id = lab.cluster().find(&word.text).ok_or_else(|| word.is_not("the name of a tool"))?;
-    let tool = lab.cluster().process(id).tool();
-    let tool = tool.ok_or_else(|| word.is_not("the name of a tool"))?;
+    let process = lab.cluster().process(id);
+    if let Some(shell) = process.shell() {
+        let screen = shell.cli().screen().iter();
+        return Ok(screen.flat_map(|printed| full_lines(&printed.text)).collect());
+    }
+    let tool = process.tool().ok_or_else(|| word.is_not("the name of a tool"))?;
     Ok(tool.printed().map_or(Vec::new(), |text| text.lines().map(str::to_owned).collect()))
+}
+
+/// What a server answers to a four-letter word.
+fn word(lab: &Lab, line: &mut Line) -> Result<Vec<String>, Trouble> {
+    let (name, word) = (line.word("a server like zk1")?, line.word("a word like srvr")?);
+    let server = lab.cluster().find(&name.text).and_then(|id| lab.cluster().process(id).zk());
+    let server = server.ok_or_else(|| name.is_not("the name of a server"))?;
+    let answer = four_letter::answer(server, &word.text, lab.moment().at);
+    Ok(full_lines(&answer.unwrap_or_default()).collect())
+}
+
+/// The lines of a text but the empty ones, which would end a script's block.
+fn full_lines(text: &str) -> impl Iterator<Item = String> {
+    text.lines().filter(|line| !line.is_empty()).map(str::to_owned)
 }
 
 /// The znodes of the server that has applied the most.
