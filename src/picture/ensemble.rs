@@ -232,14 +232,21 @@ fn tenths_until(deadline: SimTime, now: SimTime) -> i32 {
     i32::try_from(micros.div_ceil(100_000)).unwrap_or(i32::MAX)
 }
 
-/// The server that has an open connection of a session, and the process at its other end.
+/// The server that has an open connection of a session, and the process at its other end: of
+/// several, the one that its process uses. A server behind a cut cable keeps the old one.
 fn connection(cluster: &Cluster, session: SessionId) -> Option<(String, String)> {
     let running = processes(cluster).filter(|(id, _, _)| cluster.power(*id) != Power::Off);
-    let mut found = running.filter_map(|(_, name, server)| {
+    let mut open = running.filter_map(|(_, name, server)| {
         let connection = server.front()?.connection_of(session)?;
         Some((name.to_string(), cluster.name(connection.id.peer).to_string()))
     });
-    found.next()
+    let first = open.next()?;
+    let is_used = |(server, peer): &(String, String)| {
+        let mut all = cluster.processes();
+        let process = all.find(|(_, name, _)| *name == peer.as_str());
+        process.and_then(|(_, _, process)| session_of(process)?.1).as_ref() == Some(server)
+    };
+    Some(if is_used(&first) { first } else { open.find(is_used).unwrap_or(first) })
 }
 
 /// The process whose session it is: the one that says so, else the broker that it registered.
@@ -291,5 +298,24 @@ fn note(
         if !here.contains(&(watch, who.clone())) {
             here.push((watch, who));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::script;
+
+    #[test]
+    fn a_session_hangs_at_the_server_that_its_owner_uses() {
+        let check = |cut: &str| {
+            let lab = script::play(&format!("setup seed=1\nrun 20s\n{cut}\nrun 40s"));
+            let lab = lab.expect("it is right").lab;
+            let held = sessions(Run::of(&lab));
+            held.into_iter().find(|held| held.owner.as_deref() == Some("broker2"))?.server
+        };
+        let before = check("").expect("it has a session");
+        let after = check(&format!("cut broker2 {before}"));
+        assert!(after.is_some_and(|after| after != before));
     }
 }
