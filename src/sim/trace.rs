@@ -101,7 +101,8 @@ pub struct Trace<W: Vocabulary> {
     records: Vec<Packed>,
     entries: Vec<Entry<W>>,
     names: Vec<&'static str>,
-    numbers: OrdMap<&'static str, u16>,
+    /// By length and name: most names are told apart without being read.
+    numbers: OrdMap<(usize, &'static str), u16>,
     /// By event id: the index of its record.
     places: Vec<u32>,
 }
@@ -233,12 +234,12 @@ impl<W: Vocabulary> Trace<W> {
     }
 
     fn number(&mut self, name: &'static str) -> u16 {
-        if let Some(number) = self.numbers.get(name) {
+        if let Some(number) = self.numbers.get(&(name.len(), name)) {
             return *number;
         }
         let number = self.names.len() as u16;
         self.names.push(name);
-        self.numbers.insert(name, number);
+        self.numbers.insert((name.len(), name), number);
         number
     }
 }

@@ -33,10 +33,9 @@ impl Replicas {
         turn: &mut Turn<'_, '_>,
     ) {
         let tp = &asked.partition;
-        let min_isr = self.min_isr(&tp.topic, turn);
         let lives = |id| turn.cache.broker(id).is_some();
         let lag = turn.settings.replica_lag_time_max;
-        let rules = Rules { me: self.me, lag, min_isr, lives: &lives };
+        let rules = Rules { me: self.me, lag, min_isr: 1, lives: &lives };
         let Some(partition) = self.partitions.get_mut(tp) else { return };
         let fits = partition.may_read(asked).is_ok() && partition.diverging(asked) == Ok(None);
         if !fits {
@@ -48,8 +47,8 @@ impl Replicas {
             self.wishes.insert(tp.clone(), wish);
         }
         // Source: Partition.updateFollowerFetchState
-        if moved && partition.raise_hw(rules, now) {
-            self.wake(tp, turn);
+        if moved {
+            self.raise_hw(tp, turn);
         }
     }
 

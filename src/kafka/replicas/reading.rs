@@ -36,15 +36,18 @@ impl Replicas {
 
     /// Whether a fetch need not wait any longer.
     // Source: DelayedFetch.tryComplete
-    pub(super) fn is_ready(&self, request: &FetchRequest) -> bool {
-        request.topics.iter().any(|asked| {
-            let Some(partition) = self.partitions.get(&asked.partition) else { return true };
-            let limit = limit_for(partition, request.replica_id);
-            let fails = partition.may_read(asked).is_err()
-                || partition.diverging(asked) != Ok(None)
-                || asked.fetch_offset > partition.log.end();
-            fails || partition.log.holds_any(asked.fetch_offset, limit)
-        })
+    fn is_ready(&self, request: &FetchRequest) -> bool {
+        request.topics.iter().any(|asked| self.has_some(asked, request.replica_id))
+    }
+
+    /// Whether there is something to answer of one partition: records, or a refusal.
+    pub(super) fn has_some(&self, asked: &FetchPartition, replica: BrokerId) -> bool {
+        let Some(partition) = self.partitions.get(&asked.partition) else { return true };
+        let limit = limit_for(partition, replica);
+        let fails = partition.may_read(asked).is_err()
+            || partition.diverging(asked) != Ok(None)
+            || asked.fetch_offset > partition.log.end();
+        fails || partition.log.holds_any(asked.fetch_offset, limit)
     }
 
     pub(super) fn answer_fetch(

@@ -27,11 +27,12 @@ impl Replicas {
 
     /// A partition has moved: looks at all that wait for it.
     pub(super) fn wake(&mut self, tp: &TopicPartition, turn: &mut Turn<'_, '_>) {
-        let concerns = |waiting: &WaitingFetch| {
-            waiting.request.topics.iter().any(|asked| asked.partition == *tp)
+        // What a fetch asks of other partitions has not moved: it would have been looked at then.
+        let is_ready = |waiting: &WaitingFetch| {
+            let asked = waiting.request.topics.iter().find(|asked| asked.partition == *tp);
+            asked.is_some_and(|asked| self.has_some(asked, waiting.request.replica_id))
         };
-        let fetches = self.fetches.iter().filter(|(_, waiting)| concerns(waiting));
-        let ready = fetches.filter(|(_, waiting)| self.is_ready(&waiting.request));
+        let ready = self.fetches.iter().filter(|(_, waiting)| is_ready(waiting));
         let ready: Vec<u64> = ready.map(|(&number, _)| number).collect();
         for number in ready {
             let waiting = self.fetches.remove(&number).expect("it was just there");
