@@ -43,7 +43,7 @@ pub struct Silence {
     pub fault: Option<usize>,
 }
 
-/// All causes of the record at `index`, those that explain most first.
+/// All causes of the record at `index`.
 pub fn causes(cluster: &Cluster, trace: &Trace, index: usize) -> Vec<Cause> {
     let Some(record) = trace.get(index) else { return Vec::new() };
     let mut causes = Vec::new();
@@ -62,15 +62,19 @@ pub fn causes(cluster: &Cluster, trace: &Trace, index: usize) -> Vec<Cause> {
     causes
 }
 
-/// The chain of causes that explains most, from the record at `index` back to where it began.
-pub fn chain(cluster: &Cluster, trace: &Trace, index: usize) -> Vec<Cause> {
-    let mut chain = Vec::new();
-    let mut at = index;
-    while let Some(cause) = causes(cluster, trace, at).first() {
-        chain.push(*cause);
-        at = cause.index;
-    }
-    chain
+/// The cause that explains most: what silenced somebody who was waited for, else the later one
+/// where there are two.
+pub fn cause(cluster: &Cluster, trace: &Trace, index: usize) -> Option<Cause> {
+    let causes = causes(cluster, trace, index);
+    let silenced = causes.iter().find(|cause| cause.relation == Relation::Silenced);
+    let others = causes.iter().filter(|cause| cause.relation != Relation::LastHeard);
+    silenced.or(others.max_by_key(|cause| cause.index)).copied()
+}
+
+/// The chain of causes that explain most, from the record at `index` back to where it began.
+pub fn chain(cluster: &Cluster, trace: &Trace, index: usize) -> impl Iterator<Item = Cause> {
+    let before = move |index| cause(cluster, trace, index);
+    std::iter::successors(before(index), move |cause| before(cause.index))
 }
 
 /// Whose silence led to the record at `index`, if it tells of one.
@@ -156,7 +160,7 @@ mod tests {
         );
         let lab = script::play(&script).expect("it is right").lab;
         let (cluster, trace, index) = (lab.cluster(), lab.trace(), lab.position() - 1);
-        let chain = chain(cluster, trace, index);
+        let chain: Vec<Cause> = chain(cluster, trace, index).collect();
         assert_eq!(chain[0].relation, Relation::Silenced);
         let fault = trace.get(chain[0].index).expect("it has happened");
         assert!(fault.facts().any(|fact| fact.to_string() == expected), "{expected}");
@@ -180,7 +184,7 @@ mod tests {
         let text = "setup seed=3 zookeeper=1 brokers=2\nrun 9s\nkill broker1\nrun 30s";
         let lab = script::play(text).expect("it is right").lab;
         for index in 0..lab.trace().len() {
-            let chain = chain(lab.cluster(), lab.trace(), index);
+            let chain: Vec<Cause> = chain(lab.cluster(), lab.trace(), index).collect();
             let end = chain.last().map_or(index, |cause| cause.index);
             let end = lab.trace().get(end).expect("it has happened");
             assert_eq!(end.what, What::Command);

@@ -7,8 +7,8 @@
 use super::chronicle::{Chronicle, History, Lane, Stage, is_broker, is_member, is_server};
 use super::ensemble::{self, Held, Run};
 use super::stage::Thread;
-use super::story;
 use crate::cluster::{Cluster, Trace};
+use crate::lab::why;
 use crate::sim::{EventId, Power, ProcessId, SimTime, Span};
 use crate::text::Phrase;
 
@@ -501,8 +501,8 @@ fn arrows(
     let mut arrows = Vec::new();
     let mut here = event;
     for depth in 1..=DEPTH {
-        let cause = trace.find(here).and_then(|index| story::cause_of(cluster, trace, index));
-        let Some(cause) = cause.and_then(|index| trace.get(index)) else { break };
+        let cause = trace.find(here).and_then(|index| why::cause(cluster, trace, index));
+        let Some(cause) = cause.and_then(|cause| trace.get(cause.index)) else { break };
         let cause = cause.id;
         if let (Some(from), Some(to)) = (spot(cause), spot(here)) {
             arrows.push(Arrow { from, to, kind: ArrowKind::Cause, depth });

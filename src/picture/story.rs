@@ -11,8 +11,9 @@ use super::sentence::{Chip, Field, SentencePicture};
 use super::stage::Thread;
 use super::target::Target;
 use crate::cluster::{Cluster, Record, Trace};
+use crate::kafka::words::Fact;
 use crate::lab::importance;
-use crate::lab::why::{self, Relation};
+use crate::lab::why;
 use crate::sim::{EventId, OrdSet, SimTime, Telling, What};
 use crate::text::Phrase;
 
@@ -25,26 +26,14 @@ const REACH: usize = 6_000;
 
 /// The steps that led to a record: the latest first, the record itself left out.
 pub fn causes(cluster: &Cluster, trace: &Trace, index: usize, most: usize) -> Vec<usize> {
-    let mut steps = Vec::new();
-    let mut at = index;
-    while steps.len() < most {
-        let Some(cause) = cause_of(cluster, trace, at) else { break };
+    let mut effect = index;
+    let steps = why::chain(cluster, trace, index).map(|cause| cause.index).filter(|&cause| {
         // Of what repeats itself (a commit after a commit), only the last is a step.
-        if is_step(trace, cause) && told_of(trace, cause) != told_of(trace, at) {
-            steps.push(cause);
-        }
-        at = cause;
-    }
-    steps
-}
-
-/// The index of the cause of a record that says most: what silenced somebody who was waited for,
-/// else the later one where there are two.
-pub fn cause_of(cluster: &Cluster, trace: &Trace, index: usize) -> Option<usize> {
-    let causes = why::causes(cluster, trace, index);
-    let silenced = causes.iter().find(|cause| cause.relation == Relation::Silenced);
-    let others = causes.iter().filter(|cause| cause.relation != Relation::LastHeard);
-    silenced.or(others.max_by_key(|cause| cause.index)).map(|cause| cause.index)
+        let repeats = told_of(trace, cause) == told_of(trace, effect);
+        effect = cause;
+        is_step(trace, cause) && !repeats
+    });
+    steps.take(most).collect()
 }
 
 /// The steps to which a record led, the first first, up to `end`.
@@ -68,10 +57,14 @@ pub fn effects(trace: &Trace, index: usize, end: usize, most: usize) -> Vec<usiz
     steps
 }
 
-/// The key of what a record tells first of all.
+/// What a record tells first of all.
+fn heaviest<'a>(record: &Record<'a>) -> Option<&'a Fact> {
+    record.facts().max_by_key(|fact| importance(fact.key()))
+}
+
+/// The key of that.
 fn told_of(trace: &Trace, index: usize) -> Option<&'static str> {
-    let record = trace.get(index)?;
-    record.facts().map(|fact| fact.key()).max_by_key(|key| importance(key))
+    heaviest(&trace.get(index)?).map(Telling::key)
 }
 
 /// Whether a record is worth a step.
@@ -81,8 +74,8 @@ fn is_step(trace: &Trace, index: usize) -> bool {
 
 /// How much a record's most important fact weighs; a person's act always weighs enough.
 pub fn weight(record: &Record<'_>) -> u8 {
-    let heaviest = record.facts().map(|fact| importance(fact.key())).max().unwrap_or(0);
-    if is_yours(record) { heaviest.max(STEP) } else { heaviest }
+    let weight = heaviest(record).map_or(0, |fact| importance(fact.key()));
+    if is_yours(record) { weight.max(STEP) } else { weight }
 }
 
 /// Whether a person did it: every command but the one that sets the run up.
@@ -171,7 +164,7 @@ fn death(run: Run<'_>, record: &Record<'_>) -> Option<SentencePicture> {
 
 /// The sentence of a record, if it told anything.
 pub fn sentence(run: Run<'_>, record: &Record<'_>) -> Option<SentencePicture> {
-    let fact = record.facts().max_by_key(|fact| importance(fact.key()))?;
+    let fact = heaviest(record)?;
     let mut fields: Vec<Field> = fact.fields().into_iter().map(|said| field(run, said)).collect();
     if let Some(id) = record.process {
         fields.push(field(run, ("who", run.cluster.name(id).to_string())));
