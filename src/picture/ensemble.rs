@@ -12,7 +12,6 @@ use crate::zk::database::Database;
 use crate::zk::ensemble::ServerId;
 use crate::zk::quorum_peer::{PeerRole, QuorumPeer};
 use crate::zk::server::{self, Server as Process};
-use crate::zk::session::Tracker;
 use crate::zk::stat::SessionId;
 use crate::zk::vote::Standing;
 use crate::zk::watch::WatchTable;
@@ -118,18 +117,6 @@ fn role(server: &Process) -> Role {
     }
 }
 
-/// The server that counts the sessions' time, if one does.
-fn tracker(server: &Process) -> Option<&Tracker> {
-    match server.role() {
-        server::Role::Standalone(role) => Some(role.tracker()),
-        server::Role::Peer(peer) => match peer.role() {
-            PeerRole::Leading(leader) if leader.epoch().is_some() => Some(leader.tracker()),
-            _ => None,
-        },
-        server::Role::Down => None,
-    }
-}
-
 /// The ensemble as a whole.
 pub fn ensemble(run: Run<'_>) -> Ensemble {
     let voting = servers(run).into_iter().filter(|server| server.role != Role::Observing);
@@ -167,7 +154,7 @@ fn choice(peer: &QuorumPeer) -> ServerId {
 pub fn leader(cluster: &Cluster) -> Option<(ProcessId, &Process)> {
     let runs = |id: ProcessId| cluster.power(id) == Power::Running;
     let mut leading = processes(cluster).filter(|(id, _, server)| {
-        runs(*id) && role(server) == Role::Leading && tracker(server).is_some()
+        runs(*id) && role(server) == Role::Leading && server.tracker().is_some()
     });
     leading.next().map(|(id, _, server)| (id, server))
 }
@@ -204,7 +191,7 @@ pub struct Held {
 pub fn sessions(run: Run<'_>) -> Vec<Held> {
     let (cluster, now) = (run.cluster, run.now());
     let Some((_, database)) = witness(cluster) else { return Vec::new() };
-    let tracker = leader(cluster).and_then(|(_, server)| tracker(server));
+    let tracker = leader(cluster).and_then(|(_, server)| server.tracker());
     let held = |(id, timeout): (&SessionId, &crate::zk::stat::Millis)| {
         let timeout = tenths_of_ms(timeout.0);
         let deadline = tracker.and_then(|t| t.session(*id)).map(|tracked| tracked.deadline);

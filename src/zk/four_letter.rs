@@ -35,8 +35,12 @@ const CONNECTION_TICK: Span = Span::secs(10);
 /// How to tell a word, or a row of one.
 type Tell = fn(&Asked) -> String;
 
+/// How to tell what no server has to be asked for.
+type Say = fn() -> String;
+
 /// Words that are answered whatever the server does.
-const ALWAYS: &[(&str, &str)] = &[("ruok", "imok"), ("gtmk", "306"), ("envi", ENVIRONMENT)];
+const ALWAYS: &[(&str, Say)] =
+    &[("ruok", || "imok".into()), ("gtmk", || "306".into()), ("envi", environment)];
 
 /// Words that are about what the server serves.
 // Source: CommandExecutor.getCommand.
@@ -62,8 +66,8 @@ pub fn answer(server: &Server, word: &str, now: SimTime) -> Option<String> {
     if *server.role() == Role::Down {
         return None;
     }
-    if let Some((_, text)) = ALWAYS.iter().find(|(known, _)| *known == word) {
-        return Some((*text).into());
+    if let Some((_, tell)) = ALWAYS.iter().find(|(known, _)| *known == word) {
+        return Some(tell());
     }
     let Some((_, tell)) = SERVING.iter().find(|(known, _)| *known == word) else {
         return Some(String::new());
@@ -422,10 +426,13 @@ fn by_session<'a>(asked: &Asked, table: &'a WatchTable) -> OrdMap<SessionId, Vec
     all
 }
 
-/// The machine on which a server would run.
 // Source: EnvCommand.commandRun, Environment.list.
-const ENVIRONMENT: &str = "Environment:
-zookeeper.version=3.8.0-zootrope, built on 2022-02-25 08:49 UTC
+fn environment() -> String {
+    format!("Environment:\nzookeeper.version={VERSION}\n{MACHINE}")
+}
+
+/// The machine on which a server would run.
+const MACHINE: &str = "\
 host.name=localhost
 java.version=none
 java.vendor=none

@@ -94,7 +94,7 @@ impl Server {
         match &self.role {
             Role::Standalone(role) => Some(role.tracker()),
             Role::Peer(peer) => match peer.role() {
-                PeerRole::Leading(leader) => Some(leader.tracker()),
+                PeerRole::Leading(leader) => leader.epoch().map(|_| leader.tracker()),
                 PeerRole::Looking(_) | PeerRole::Learning(_) => None,
             },
             Role::Down => None,
