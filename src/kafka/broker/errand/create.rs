@@ -4,8 +4,6 @@
 // Source: ZkAdminManager.createTopics, AdminZkClient.createTopicWithAssignment,
 // AutoTopicCreationManager (3.9)
 
-use std::sync::Arc;
-
 use super::alter::{Written, check_topic_configs, set_config, written};
 use super::{Errand, Running, Site, Until, refused, turn};
 use crate::kafka::Error;
@@ -375,47 +373,40 @@ pub(super) fn response(results: Results) -> CreateTopicsResponse {
     CreateTopicsResponse { topics: results.into_iter().map(one).collect() }
 }
 
-/// What is wrong with a name, as it was said before 3.0.
-fn illegal_name(text: &str, is_legal: bool) -> Option<String> {
-    Some(match text {
-        "" => "Topic name is illegal, it can't be empty".to_owned(),
-        "." | ".." => "Topic name cannot be \".\" or \"..\"".to_owned(),
-        _ if text.len() > MAX_NAME => format!(
-            "Topic name is illegal, it can't be longer than {MAX_NAME} characters, topic name: {text}"
-        ),
-        _ if !is_legal => format!(
-            "Topic name \"{text}\" is illegal, it contains a character other than ASCII \
-             alphanumerics, '.', '_' and '-'"
-        ),
-        _ => return None,
-    })
-}
-
 /// The longest name of a topic.
 // Source: org.apache.kafka.common.internals.Topic
 const MAX_NAME: usize = 249;
 
+/// Refuses a bad name, in the words of the release.
 // Source: org.apache.kafka.common.internals.Topic.validate
 fn validate_name(name: &TopicName, release: Release) -> Result<(), Refusal> {
     let text = name.as_str();
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    let is_legal = text.chars().all(legal);
-    if !release.bad_names_are_invalid() {
-        let words = illegal_name(text, is_legal);
-        return words.map_or(Ok(()), |words| Err(refused(Error::InvalidTopic, words)));
-    }
-    let words = match text {
-        "" => "the empty string is not allowed".to_owned(),
-        "." | ".." => "'.' or '..' is not allowed".to_owned(),
-        _ if text.len() > MAX_NAME => {
-            format!("the length of '{text}' is longer than the max allowed length {MAX_NAME}")
+    let (now, before_3_0) = match text {
+        "" => {
+            ("the empty string is not allowed".to_owned(), " is illegal, it can't be empty".into())
         }
-        _ if !is_legal => format!(
-            "'{text}' contains one or more characters other than ASCII alphanumerics, \
-             '.', '_' and '-'"
+        "." | ".." => {
+            ("'.' or '..' is not allowed".to_owned(), " cannot be \".\" or \"..\"".to_owned())
+        }
+        _ if text.len() > MAX_NAME => (
+            format!("the length of '{text}' is longer than the max allowed length {MAX_NAME}"),
+            format!(
+                " is illegal, it can't be longer than {MAX_NAME} characters, topic name: {text}"
+            ),
+        ),
+        _ if !text.chars().all(legal) => (
+            format!("'{text}' contains one or more characters other than {LEGAL}"),
+            format!(" \"{text}\" is illegal, it contains a character other than {LEGAL}"),
         ),
         _ => return Ok(()),
     };
-    let words: Arc<str> = format!("Topic name is invalid: {words}").into();
+    let words = match release.bad_names_are_invalid() {
+        true => format!("Topic name is invalid: {now}"),
+        false => format!("Topic name{before_3_0}"),
+    };
     Err(refused(Error::InvalidTopic, words))
 }
+
+/// What a topic's name may have in it, as brokers tell it.
+const LEGAL: &str = "ASCII alphanumerics, '.', '_' and '-'";
