@@ -88,6 +88,12 @@ impl Lab {
         self.take().commands.len()
     }
 
+    /// When the last command before the cursor was given.
+    pub fn last_given(&self) -> Option<SimTime> {
+        let given = &self.take().commands[..self.cursor.given];
+        given.last().map(|(moment, _)| moment.at)
+    }
+
     /// All takes, in the order in which they were made.
     pub fn takes(&self) -> impl ExactSizeIterator<Item = (TakeId, &Take)> {
         (0..self.takes.len()).map(|index| (TakeId(index as u16), &self.takes[index]))

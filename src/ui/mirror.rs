@@ -78,11 +78,6 @@ impl Mirror {
         self.trace.track();
     }
 
-    /// Is told when a process has been added or taken away.
-    pub fn track_cast(self) {
-        self.cast.track();
-    }
-
     /// The time at the cursor in tenths of a second; whoever reads it is told when it changes.
     pub fn tenths(self) -> u64 {
         self.tenths.get()

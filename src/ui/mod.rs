@@ -222,18 +222,21 @@ fn focus_next(selector: &str, by: i32) {
     }
 }
 
+/// The first element that a selector finds.
+fn first(selector: &str) -> Option<web_sys::HtmlElement> {
+    document().query_selector(selector).ok().flatten()?.dyn_into().ok()
+}
+
 /// Pushes the first button that a selector finds.
 fn push_first(selector: &str) {
-    let found = document().query_selector(selector).ok().flatten();
-    if let Some(button) = found.and_then(|found| found.dyn_into::<web_sys::HtmlElement>().ok()) {
+    if let Some(button) = first(selector) {
         button.click();
     }
 }
 
 /// Gives the focus to the first element that a selector finds.
 fn focus_first(selector: &str) {
-    let found = document().query_selector(selector).ok().flatten();
-    if let Some(element) = found.and_then(|found| found.dyn_into::<web_sys::HtmlElement>().ok()) {
+    if let Some(element) = first(selector) {
         // An element that cannot take the focus now leaves it where it is.
         let _ = element.focus();
     }

@@ -132,19 +132,6 @@ impl Playback {
         });
     }
 
-    /// Goes to the last event worth seeing before the cursor's.
-    pub fn back_to_last(self) {
-        self.move_cursor(|lab| {
-            let here = lab.position().saturating_sub(1);
-            let worth = |index: &usize| {
-                let record = lab.trace().get(*index);
-                record.is_some_and(|record| crate::picture::story::weight(&record) >= WORTH_A_STOP)
-            };
-            let before = (0..here).rev().find(worth);
-            lab.seek_position(before.map_or(0, |index| index + 1));
-        });
-    }
-
     /// Goes to the beginning.
     pub fn to_start(self) {
         self.move_cursor(|lab| lab.seek(Moment::default()));

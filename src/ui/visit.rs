@@ -9,7 +9,7 @@ use super::playback::Playback;
 use crate::lab::lesson::{Guess, Lesson, Progress};
 use crate::lab::{Haste, Recording};
 use crate::picture::sentence::SentencePicture;
-use crate::sim::{Span, What};
+use crate::sim::Span;
 
 /// How long a sentence of the lesson is left standing before time goes on, at least.
 const READING: Span = Span::ms(2600);
@@ -157,11 +157,11 @@ impl Visit {
         let (act, place, index) = self.progress.with(|progress| progress.said)?;
         let asks = self.ask().is_some();
         let event = self.mirror.with(|lab| {
-            let event = lab.trace().get(index)?.id;
+            let record = lab.trace().get(index)?;
             // Once more has been told than the lesson knows of, the events speak again; while it
             // waits for the reader, once the reader has acted.
-            let acted = || lab.trace().since(index + 1).any(|record| record.what == What::Command);
-            (lab.position() <= index + FRESH || (asks && !acted())).then_some(event.0)
+            let acted = lab.last_given().is_some_and(|given| given >= record.at);
+            (lab.position() <= index + FRESH || (asks && !acted)).then_some(record.id.0)
         })?;
         let say =
             self.lesson.with_value(|lesson| lesson.acts.get(act)?.says.get(place).cloned())?;

@@ -5,8 +5,7 @@
 
 use leptos::ev;
 use leptos::prelude::*;
-use wasm_bindgen::JsCast;
-use web_sys::{HtmlElement, KeyboardEvent};
+use web_sys::KeyboardEvent;
 
 use crate::lab::Recording;
 use crate::picture::drawing::icon::Icon;
@@ -19,7 +18,7 @@ use crate::ui::mirror::use_mirror;
 use crate::ui::scene::{Scene, use_scene};
 use crate::ui::view::{Over, View, use_view};
 use crate::ui::visit::{Visit, use_visit};
-use crate::ui::{focus_first, focus_next};
+use crate::ui::{focus_first, focus_next, push_first};
 
 /// How many lines a list shows.
 const SHOWN: usize = 12;
@@ -128,7 +127,7 @@ fn list(entries: Vec<Entry>, on: (View, Scene, Visit), field: bool) -> AnyView {
     };
     let enter = move |event: ev::KeyboardEvent| {
         if event.key() == "Enter" {
-            click_first(".help .verb");
+            push_first(".help .verb");
         }
     };
     let field = field.then(|| {
@@ -168,12 +167,5 @@ pub fn begin(visit: Visit, scene: Scene, number: usize) {
     if let Some(recording) = Recording::situation(number) {
         visit.begin(recording);
         scene.step();
-    }
-}
-
-fn click_first(selector: &str) {
-    let found = document().query_selector(selector).ok().flatten();
-    if let Some(element) = found.and_then(|found| found.dyn_into::<HtmlElement>().ok()) {
-        element.click();
     }
 }
