@@ -124,6 +124,15 @@ impl Condition {
 }
 
 impl Lesson {
+    /// Whether the learner has been asked to do something since the last sentence.
+    pub fn has_asked_since_said(&self, progress: &Progress) -> bool {
+        let said = progress.said.map_or(0, |(act, ..)| act + 1);
+        self.acts[..self.acts.len().min(progress.act + 1)]
+            .iter()
+            .skip(said)
+            .any(|a| a.ask.is_some())
+    }
+
     /// The first visit.
     pub fn first_visit() -> Lesson {
         Lesson::parse(include_str!("../lessons/first_visit/script.txt")).expect("a test reads it")
@@ -288,6 +297,18 @@ mod tests {
     use super::*;
     use crate::cluster::Command;
     use crate::lab::{Lab, Recording};
+
+    #[test]
+    fn a_sentence_gives_way_to_what_was_asked_for_after_it() {
+        let lesson = Lesson::first_visit();
+        let kill = lesson.acts.iter().position(|act| act.ask.is_some()).expect("it asks");
+        let said_in = |said, act| {
+            let said = Some((said, 0, 0));
+            lesson.has_asked_since_said(&Progress { act, said, ..Progress::default() })
+        };
+        assert!(said_in(kill - 1, kill) && said_in(0, kill + 1));
+        assert!(!said_in(kill - 2, kill - 1) && !said_in(kill, kill));
+    }
 
     const SCRIPT: &str = "
         # Two acts.

@@ -155,13 +155,18 @@ impl Visit {
             return None;
         }
         let (act, place, index) = self.progress.with(|progress| progress.said)?;
-        let asks = self.ask().is_some();
+        let asked = self.lesson.with_value(|lesson| {
+            self.progress.with(|progress| lesson.has_asked_since_said(progress))
+        });
         let event = self.mirror.with(|lab| {
             let record = lab.trace().get(index)?;
-            // Once more has been told than the lesson knows of, the events speak again; while it
-            // waits for the reader, once the reader has acted.
-            let acted = lab.last_given().is_some_and(|given| given >= record.at);
-            (lab.position() <= index + FRESH || (asks && !acted)).then_some(record.id.0)
+            // The events speak again once the reader who was asked to has acted, else once more has
+            // been told than the lesson knows of.
+            let stands = match asked {
+                true => lab.last_given().is_none_or(|given| given < record.at),
+                false => lab.position() <= index + FRESH,
+            };
+            stands.then_some(record.id.0)
         })?;
         let say =
             self.lesson.with_value(|lesson| lesson.acts.get(act)?.says.get(place).cloned())?;
