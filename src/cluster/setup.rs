@@ -144,8 +144,8 @@ impl Setup {
     pub fn broker_settings(&self, id: i32) -> kafka::settings::Settings {
         let name = format!("broker{id}");
         let port = 9092;
-        let mut settings = kafka::settings::Settings::new(BrokerId(id), &name, port);
-        settings.release = self.release;
+        let settings = kafka::settings::Settings::new(BrokerId(id), &name, port);
+        let mut settings = settings.of_release(self.release);
         for (name, value) in &self.settings {
             if kafka::settings::Settings::NAMES.contains(&&**name) {
                 settings.set(name, value).expect("checked when it was set");

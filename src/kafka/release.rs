@@ -42,6 +42,92 @@ releases! {
 
 /// What changed from one release to another, by name.
 impl Release {
+    /// Whether ZooKeeper is asked through ZkClient: one request after the other, a parent made
+    /// where it is missing, and what a watch has told read before anybody hears of it.
+    // Source: KAFKA-5642 (1.1)
+    pub fn asks_one_by_one(self) -> bool {
+        self <= Release::V0_10_2_2
+    }
+
+    /// Whether a starting broker runs for controller before it is registered.
+    // Source: KafkaServer.startup (0.8.2 to 1.0)
+    pub fn elects_before_registering(self) -> bool {
+        self <= Release::V0_10_2_2
+    }
+
+    /// Whether a cluster has an id.
+    // Source: KIP-78 (0.10.1)
+    pub fn clusters_have_ids(self) -> bool {
+        self >= Release::V0_10_2_2
+    }
+
+    /// Whether leaders note in ZooKeeper that they have changed an ISR.
+    // Source: KAFKA-1367 (0.9)
+    pub fn isr_changes_are_noted(self) -> bool {
+        self >= Release::V0_10_2_2
+    }
+
+    /// Whether brokers note in ZooKeeper that a disk has failed.
+    // Source: KIP-112 (1.0)
+    pub fn failed_disks_are_noted(self) -> bool {
+        self >= Release::V1_1_1
+    }
+
+    /// Whether the controller watches what brokers say of themselves.
+    // Source: KIP-226 (1.1), BrokerModificationsHandler
+    pub fn registrations_are_watched(self) -> bool {
+        self >= Release::V1_1_1
+    }
+
+    /// Whether a registration counts by the transaction that made it.
+    // Source: KIP-380 (2.2)
+    pub fn brokers_have_epochs(self) -> bool {
+        self >= Release::V2_3_1
+    }
+
+    /// Whether a controller's writes, its own election among them, are refused once there is
+    /// another controller.
+    // Source: KAFKA-6082 (2.1)
+    pub fn controller_writes_are_fenced(self) -> bool {
+        self >= Release::V2_3_1
+    }
+
+    /// Whether a new controller takes the replicas of dead brokers out of the ISRs.
+    // Source: KAFKA-3143 (2.3), ReplicaStateMachine.startup
+    pub fn failover_removes_dead_replicas(self) -> bool {
+        self >= Release::V2_3_1
+    }
+
+    /// Whether a topic may be deleted unless the settings say otherwise.
+    // Source: KAFKA-5384 (1.0)
+    pub fn deletes_topics_by_default(self) -> bool {
+        self >= Release::V1_1_1
+    }
+
+    /// Whether a replica that is not in sync may lead unless the settings say otherwise.
+    // Source: KIP-106 (0.11)
+    pub fn elects_unclean_leaders_by_default(self) -> bool {
+        self <= Release::V0_10_2_2
+    }
+
+    /// Whether offsets stay for a week by default, and not for a day.
+    // Source: KIP-186 (2.0)
+    pub fn keeps_offsets_for_a_week(self) -> bool {
+        self >= Release::V2_3_1
+    }
+
+    /// Whether brokers wait long by default before they give up a session or a follower.
+    // Source: KIP-537 (2.5)
+    pub fn is_patient_by_default(self) -> bool {
+        self >= Release::V2_8_2
+    }
+
+    /// Whether the features of the cluster are in ZooKeeper.
+    // Source: KIP-584 (2.7)
+    pub fn features_are_finalized(self) -> bool {
+        self >= Release::V2_8_2
+    }
+
     /// Whether a note of changed settings says whose by its path, and not by the topic alone.
     // Source: KIP-21 (0.9)
     pub fn config_changes_name_paths(self) -> bool {

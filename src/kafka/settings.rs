@@ -131,6 +131,24 @@ impl Settings {
     }
 }
 
+impl Settings {
+    /// The same with the defaults of that release.
+    pub fn of_release(self, release: Release) -> Settings {
+        let mut settings = Settings { release, ..self };
+        if !release.is_patient_by_default() {
+            settings.zookeeper_session_timeout = Span::secs(6);
+            settings.replica_lag_time_max = Span::secs(10);
+            settings.message_max_bytes = 1_000_012;
+        }
+        settings.unclean_leader_election_enable = release.elects_unclean_leaders_by_default();
+        settings.delete_topic_enable = release.deletes_topics_by_default();
+        if !release.keeps_offsets_for_a_week() {
+            settings.offsets_retention = Span::secs(1440 * 60);
+        }
+        settings
+    }
+}
+
 /// A setting that was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {

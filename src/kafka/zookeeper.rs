@@ -9,13 +9,15 @@
 // Real: at most `zookeeper.max.in.flight.requests` are on their way; here a whole batch is, because
 // the answers come in the same order.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::release::Release;
 use super::words::Words;
 use crate::sim::{Event, OrdMap, OrdSet, Outbox, ProcessId};
 use crate::zk::client::{Birth, Client, Config, Notice};
 use crate::zk::path::Path;
-use crate::zk::reply::{Answer, Error, OpResult, WatchEvent};
+use crate::zk::reply::{Answer, Error, EventKind, OpResult, WatchEvent};
 use crate::zk::request::{Create, Op, mode};
 use crate::zk::stat::{Bytes, SessionId, Stat};
 
@@ -32,6 +34,19 @@ pub enum Asker {
     Configs,
     /// Something done for a client.
     Errand(u32),
+    /// The thread that tells listeners what a watch has told (to 1.0).
+    Listeners,
+}
+
+/// How a process asks ZooKeeper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Manner {
+    /// A whole batch at once (1.1+).
+    Pipelined,
+    /// One request after the other; where a parent is missing it is made, and what a watch has
+    /// told is read before anybody hears of it (to 1.0).
+    // Source: org.I0Itec.zkclient.ZkClient, kafka.utils.ZkUtils (0.8.2)
+    OneByOne,
 }
 
 /// One answer.
@@ -47,8 +62,39 @@ pub struct Tag(Asker, u32);
 /// Requests under way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Batch {
-    ops: Arc<[Op]>,
+    ops: Vec<Op>,
     replies: Vec<Option<Reply>>,
+    /// Parents to be made first, the highest last.
+    parents: Vec<Op>,
+}
+
+impl Batch {
+    /// What is to be asked, if one is asked after the other.
+    fn next(&self) -> Option<(u32, Op)> {
+        let place = self.replies.iter().position(Option::is_none)?;
+        let op = self.parents.last().unwrap_or(&self.ops[place]);
+        Some((u32::try_from(place).expect("a batch is short"), op.clone()))
+    }
+
+    /// Takes the answer to that; a create or an unconditional setData that misses a parent is
+    /// asked again behind the create of the parent.
+    // Source: ZkUtils.createPersistentPath, createEphemeralPath, updatePersistentPath
+    fn take(&mut self, place: usize, reply: Reply) {
+        let asked = self.parents.last().unwrap_or(&self.ops[place]);
+        let parent = match (asked, &reply) {
+            (Op::Create(create), Err(Error::NoNode)) => create.path.parent(),
+            (Op::SetData { path, version: -1, .. }, Err(Error::NoNode)) => path.parent(),
+            _ => None,
+        };
+        if let Some(parent) = parent {
+            if let Op::SetData { path, data, .. } = asked {
+                self.ops[place] = create(path.clone(), data.clone());
+            }
+            self.parents.push(create(parent, Bytes::NULL));
+        } else if self.parents.pop().is_none() {
+            self.replies[place] = Some(reply);
+        }
+    }
 }
 
 /// What has come of ZooKeeper.
@@ -71,20 +117,26 @@ pub enum Heard {
 pub struct Zookeeper {
     config: Config,
     client: Client<Tag>,
+    manner: Manner,
     batches: OrdMap<Asker, Batch>,
     nodes: OrdSet<Path>,
     children: OrdSet<Path>,
+    /// What watches have told and nobody has heard of yet.
+    events: VecDeque<WatchEvent>,
 }
 
 impl Zookeeper {
-    /// A handle that does nothing before `open`.
-    pub fn new(config: Config) -> Zookeeper {
+    /// A handle that asks as processes of that release do; it does nothing before `open`.
+    pub fn of_release(config: Config, release: Release) -> Zookeeper {
+        let one_by_one = release.asks_one_by_one();
         Zookeeper {
+            manner: if one_by_one { Manner::OneByOne } else { Manner::Pipelined },
             client: Client::new(config.clone()),
             config,
             batches: OrdMap::new(),
             nodes: OrdSet::new(),
             children: OrdSet::new(),
+            events: VecDeque::new(),
         }
     }
 
@@ -136,8 +188,12 @@ impl Zookeeper {
             return false;
         }
         let replies = vec![None; ops.len()];
-        let batch = Batch { ops: ops.into(), replies };
-        for (place, op) in (0..).zip(batch.ops.iter()) {
+        let batch = Batch { ops, replies, parents: Vec::new() };
+        let at_once = match self.manner {
+            Manner::Pipelined => batch.ops.len(),
+            Manner::OneByOne => 1,
+        };
+        for (place, op) in (0..).zip(&batch.ops[..at_once]) {
             let tag = Tag(asker, place);
             let asked = out.embed(|out| self.client.request(op.clone(), tag, out));
             if asked.is_err() {
@@ -172,20 +228,46 @@ impl Zookeeper {
 
     /// A getData, with a watch if somebody has a use for it.
     pub fn get_data(&self, path: Path) -> Op {
-        let watch = self.nodes.contains(&path);
+        let watch = self.listens(&self.nodes, &path);
         Op::GetData { path, watch }
     }
 
     /// An exists, with a watch if somebody has a use for it.
     pub fn exists(&self, path: Path) -> Op {
-        let watch = self.nodes.contains(&path);
+        let watch = self.listens(&self.nodes, &path);
         Op::Exists { path, watch }
     }
 
     /// A getChildren2, with a watch if somebody has a use for it.
     pub fn get_children(&self, path: Path) -> Op {
-        let watch = self.children.contains(&path);
+        let watch = self.listens(&self.children, &path);
         Op::GetChildren2 { path, watch }
+    }
+
+    /// Whether a read leaves a watch; an old handle does not ask what kind of change is wanted.
+    // Source: ZkClient.hasListeners
+    fn listens(&self, wanted: &OrdSet<Path>, path: &Path) -> bool {
+        let old = self.manner == Manner::OneByOne;
+        wanted.contains(path) || (old && self.watches(path))
+    }
+
+    fn watches(&self, path: &Path) -> bool {
+        self.nodes.contains(path) || self.children.contains(path)
+    }
+
+    /// Watches these znodes and these znodes' children; the reads that this takes are to be asked.
+    // Source: ZkClient.subscribeDataChanges, subscribeChildChanges
+    pub fn subscribe(&mut self, nodes: &[Path], children: &[Path]) -> Vec<Op> {
+        nodes.iter().for_each(|path| self.watch_node(path.clone()));
+        children.iter().for_each(|path| self.watch_children(path.clone()));
+        let mut reads: Vec<Op> = nodes.iter().map(|path| self.exists(path.clone())).collect();
+        for path in children {
+            if self.manner == Manner::OneByOne {
+                reads.push(self.exists(path.clone()));
+            }
+            reads.push(self.get_children(path.clone()));
+        }
+        reads
     }
 
     fn hear(&mut self, notices: Vec<Notice<Tag>>, out: &mut Outbox<'_, Words>) -> Vec<Heard> {
@@ -194,16 +276,22 @@ impl Zookeeper {
             match notice {
                 Notice::Connected { session, birth: Birth::New } => {
                     heard.push(Heard::Session(session));
+                    self.fire_all(out);
                 }
                 Notice::Connected { .. } | Notice::Disconnected | Notice::WatchRemoved { .. } => {}
                 Notice::Expired => {
                     self.batches.clear();
+                    self.events.clear();
                     heard.push(Heard::Expired);
                 }
                 Notice::Closed => heard.push(Heard::Closed),
-                Notice::Watch { event, .. } if self.is_wanted(&event) => {
-                    heard.push(Heard::Watched(event));
-                }
+                Notice::Watch { event, .. } if self.is_wanted(&event) => match self.manner {
+                    Manner::Pipelined => heard.push(Heard::Watched(event)),
+                    Manner::OneByOne => {
+                        self.events.push_back(event);
+                        self.look(out);
+                    }
+                },
                 Notice::Watch { .. } => {}
                 Notice::Reply { tag, result, .. } => heard.extend(self.answered(tag, result, out)),
             }
@@ -213,32 +301,76 @@ impl Zookeeper {
 
     fn answered(&mut self, tag: Tag, reply: Reply, out: &mut Outbox<'_, Words>) -> Option<Heard> {
         let Tag(asker, place) = tag;
+        let place = place as usize;
         let batch = self.batches.get_mut(&asker)?;
-        match reply {
+        let one_by_one = self.manner == Manner::OneByOne;
+        let next = match reply {
             Err(Error::SessionExpired) => return None,
             Err(Error::ConnectionLoss) => {
-                let op = batch.ops[place as usize].clone();
-                let again = out.embed(|out| self.client.request(op, tag, out));
-                if again.is_err() {
-                    // The session is being closed: whoever asked hears no more.
-                    self.batches.remove(&asker);
-                }
-                return None;
+                let op = batch.parents.last().unwrap_or(&batch.ops[place]);
+                Some((tag, op.clone()))
             }
-            reply => batch.replies[place as usize] = Some(reply),
+            reply if one_by_one => {
+                batch.take(place, reply);
+                batch.next().map(|(place, op)| (Tag(asker, place), op))
+            }
+            reply => {
+                batch.replies[place] = Some(reply);
+                None
+            }
+        };
+        if let Some((tag, op)) = next {
+            let asked = out.embed(|out| self.client.request(op, tag, out));
+            if asked.is_err() {
+                // The session is being closed: whoever asked hears no more.
+                self.batches.remove(&asker);
+            }
+            return None;
         }
         if batch.replies.iter().any(Option::is_none) {
             return None;
         }
         let batch = self.batches.remove(&asker).expect("it was just there");
+        if asker == Asker::Listeners {
+            let event = self.events.pop_front();
+            self.look(out);
+            return event.map(Heard::Watched);
+        }
         Some(Heard::Answered(asker, batch.replies.into_iter().flatten().collect()))
     }
 
+    /// Reads again what the first event is about, for those who will hear of it.
+    // Source: ZkClient.fireChildChangedEvents, fireDataChangedEvents
+    fn look(&mut self, out: &mut Outbox<'_, Words>) {
+        if self.batches.contains_key(&Asker::Listeners) {
+            return;
+        }
+        let Some(path) = self.events.front().map(|event| event.path.clone()) else { return };
+        let read = match self.children.contains(&path) {
+            true => self.get_children(path.clone()),
+            false => self.get_data(path.clone()),
+        };
+        let reads = vec![self.exists(path), read];
+        self.ask(Asker::Listeners, reads, out);
+    }
+
+    /// In a new session everything may have changed.
+    // Source: ZkClient.process, fireAllEvents
+    fn fire_all(&mut self, out: &mut Outbox<'_, Words>) {
+        if self.manner == Manner::Pipelined {
+            return;
+        }
+        let event = |path: &Path, kind| WatchEvent { path: path.clone(), kind };
+        let children = self.children.iter();
+        self.events.extend(children.map(|path| event(path, EventKind::NodeChildrenChanged)));
+        self.events.extend(self.nodes.iter().map(|path| event(path, EventKind::NodeDataChanged)));
+        self.look(out);
+    }
+
     fn is_wanted(&self, event: &WatchEvent) -> bool {
-        use crate::zk::reply::EventKind;
         match event.kind {
             EventKind::NodeChildrenChanged => self.children.contains(&event.path),
-            _ => self.nodes.contains(&event.path) || self.children.contains(&event.path),
+            _ => self.watches(&event.path),
         }
     }
 }

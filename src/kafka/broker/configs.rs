@@ -85,6 +85,9 @@ impl Configs {
     }
 
     fn read_features(&mut self, turn: &mut Turn<'_, '_>) {
+        if !turn.settings.release.features_are_finalized() {
+            return;
+        }
         if self.features_busy {
             self.features_again = true;
             return;

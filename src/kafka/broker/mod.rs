@@ -177,13 +177,16 @@ impl Broker {
         let me = settings.broker_id;
         let mut running = Running {
             phase: Phase::Starting(startup::Step::Connecting),
-            zk: Zookeeper::new(zk::client::Config {
-                servers: settings.zookeeper_connect.clone(),
-                timeout: settings.zookeeper_session_timeout,
-            }),
+            zk: Zookeeper::of_release(
+                zk::client::Config {
+                    servers: settings.zookeeper_connect.clone(),
+                    timeout: settings.zookeeper_session_timeout,
+                },
+                settings.release,
+            ),
             wire: Wire::new(me),
             cache: MetadataCache::default(),
-            controller: Controller::new(me, Registration::new(me)),
+            controller: Controller::new(me, Registration::new(me), settings.release),
             replicas: Replicas::new(me, stored),
             groups: GroupCoordinator::new(group_settings(settings)),
             errands: Errands::default(),
@@ -316,6 +319,7 @@ impl Running {
             }
             Heard::Answered(Asker::Controller, replies) => {
                 self.controller.answered(replies, turn!(self, site, out));
+                self.elected(site, out);
             }
             Heard::Answered(Asker::Startup, replies) => {
                 self.started(&replies, disk, site, out);
@@ -330,6 +334,7 @@ impl Running {
             Heard::Answered(Asker::Errand(number), replies) => {
                 self.errand_answered(number, replies, site, out);
             }
+            Heard::Answered(Asker::Listeners, _) => {}
         }
     }
 

@@ -23,7 +23,9 @@ use crate::zk::stat::Bytes;
 pub enum Step {
     /// A session.
     Connecting,
-    /// The persistent path of this number; the parent of the one after the flag is made first.
+    /// Whether the persistent path of this number is there (to 1.0).
+    PathLooked(u32),
+    /// The persistent path of this number.
     Path(u32),
     /// The parent of that path.
     Parent(u32),
@@ -39,6 +41,8 @@ pub enum Step {
     Brokers,
     /// What those brokers say.
     BrokerData,
+    /// Whether somebody is controller, or it itself (to 1.0).
+    Election,
     /// Whether it is registered.
     Registration,
     /// What is in the way of that.
@@ -51,10 +55,20 @@ pub enum Step {
     AllConfigs,
 }
 
+/// What may have been set, as a start asks for it.
+const CONFIG_KINDS: [ConfigType; 6] = [
+    ConfigType::Topics,
+    ConfigType::Clients,
+    ConfigType::Users,
+    ConfigType::Users,
+    ConfigType::Ips,
+    ConfigType::Brokers,
+];
+
 impl Running {
     /// There is a session: the start begins, or begins again.
     pub(super) fn start(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
-        self.make_path(0, site, out);
+        self.next_path(0, site, out);
     }
 
     fn step(&mut self, step: Step, ops: Vec<Op>, out: &mut Outbox<'_, Words>) {
@@ -73,13 +87,21 @@ impl Running {
     ) {
         let Phase::Starting(step) = self.phase.clone() else { return };
         match step {
-            Step::Connecting => {}
+            Step::Connecting | Step::Election => {}
+            Step::PathLooked(number) => match replies[0] {
+                Ok(_) => self.next_path(number + 1, site, out),
+                Err(_) => self.make_path(number, site, out),
+            },
             Step::Path(number) => self.path_made(number, replies, site, out),
             Step::Parent(number) => self.make_path(number, site, out),
             Step::ClusterId => self.cluster_id_read(replies, disk, site, out),
             Step::ClusterIdMade(id) => self.cluster_id_made(id, replies, disk, site, out),
             Step::ClusterParent(id) => self.make_cluster_id(id, out),
-            Step::Configs => self.read_brokers(out),
+            Step::Configs if site.settings.release.elects_before_registering() => {
+                self.phase = Phase::Starting(Step::Election);
+                self.controller.put(ControllerEvent::Startup, turn!(self, site, out));
+            }
+            Step::Configs => self.read_brokers(site, out),
             Step::Brokers => self.read_broker_data(replies, site, out),
             Step::BrokerData => self.register(site, out),
             Step::Registration | Step::InTheWay => self.registered(&step, replies, site, out),
@@ -89,19 +111,27 @@ impl Running {
         }
     }
 
-    /// Makes the persistent path of this number, or goes on after the last.
-    fn make_path(&mut self, number: u32, site: Site<'_>, out: &mut Outbox<'_, Words>) {
-        let paths = znodes::persistent_paths(site.settings.release);
-        match paths.get(number as usize) {
-            Some(path) => {
-                let make = create(Path::new(path), Bytes::NULL);
-                self.step(Step::Path(number), vec![make], out);
+    /// Goes on with the persistent path of this number, or after the last.
+    // Source: ZkUtils.makeSurePersistentPathExists; KafkaZkClient.makeSurePersistentPathExists
+    fn next_path(&mut self, number: u32, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        let release = site.settings.release;
+        match znodes::persistent_paths(release).get(number as usize) {
+            Some(path) if release.asks_one_by_one() => {
+                let look = self.zk.exists(Path::new(path));
+                self.step(Step::PathLooked(number), vec![look], out);
             }
-            None => {
+            Some(_) => self.make_path(number, site, out),
+            None if release.clusters_have_ids() => {
                 let read = self.zk.get_data(znodes::cluster_id());
                 self.step(Step::ClusterId, vec![read], out);
             }
+            None => self.read_own_configs(site, out),
         }
+    }
+
+    fn make_path(&mut self, number: u32, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        let path = znodes::persistent_paths(site.settings.release)[number as usize];
+        self.step(Step::Path(number), vec![create(Path::new(path), Bytes::NULL)], out);
     }
 
     fn path_made(
@@ -116,7 +146,7 @@ impl Running {
             let parent = Path::new(path).parent().expect("only a child can miss its parent");
             return self.step(Step::Parent(number), vec![create(parent, Bytes::NULL)], out);
         }
-        self.make_path(number + 1, site, out);
+        self.next_path(number + 1, site, out);
     }
 
     fn cluster_id_read(
@@ -178,6 +208,10 @@ impl Running {
             }
             _ => disk.cluster_id = Some(id),
         }
+        self.read_own_configs(site, out);
+    }
+
+    fn read_own_configs(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
         let entity = |name: &str| ConfigType::Brokers.entity(name);
         let reads = vec![
             self.zk.get_data(entity(znodes::DEFAULT_ENTITY)),
@@ -187,8 +221,17 @@ impl Running {
         self.step(Step::Configs, reads, out);
     }
 
-    fn read_brokers(&mut self, out: &mut Outbox<'_, Words>) {
-        self.zk.watch_node(znodes::feature());
+    /// The controller has done what it does; if the start has waited for that, it goes on.
+    pub(super) fn elected(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        if self.phase == Phase::Starting(Step::Election) && self.controller.is_idle() {
+            self.register(site, out);
+        }
+    }
+
+    fn read_brokers(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        if site.settings.release.features_are_finalized() {
+            self.zk.watch_node(znodes::feature());
+        }
         let reads = vec![
             self.zk.exists(znodes::feature()),
             self.zk.get_data(znodes::feature()),
@@ -240,7 +283,9 @@ impl Running {
     /// The broker is registered: its controller runs, beside the rest of the start.
     fn run(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
         self.replicas.start(turn!(self, site, out));
-        self.controller.put(ControllerEvent::Startup, turn!(self, site, out));
+        if !site.settings.release.elects_before_registering() {
+            self.controller.put(ControllerEvent::Startup, turn!(self, site, out));
+        }
         let topics = [CONSUMER_OFFSETS, "__transaction_state"];
         let reads = topics.map(|topic| self.zk.get_data(znodes::topic(&topic.into())));
         self.step(Step::InternalTopics, reads.to_vec(), out);
@@ -248,23 +293,15 @@ impl Running {
 
     // Source: DynamicConfigManager.startup
     fn watch_configs(&mut self, out: &mut Outbox<'_, Words>) {
-        self.zk.watch_children(znodes::config_changes());
-        let mut reads = vec![self.zk.get_children(znodes::config_changes())];
-        let kinds = [
-            ConfigType::Topics,
-            ConfigType::Clients,
-            ConfigType::Users,
-            ConfigType::Users,
-            ConfigType::Ips,
-            ConfigType::Brokers,
-        ];
-        reads.extend(kinds.map(|kind| self.zk.get_children(kind.path())));
+        let mut reads = self.zk.subscribe(&[], &[znodes::config_changes()]);
+        reads.extend(CONFIG_KINDS.map(|kind| self.zk.get_children(kind.path())));
         self.step(Step::ConfigWatchers, reads, out);
     }
 
     fn read_configs(&mut self, replies: &Replies, site: Site<'_>, out: &mut Outbox<'_, Words>) {
-        self.configs.begin(&replies[0]);
-        let topics = children(&replies[1]);
+        let notes = replies.len() - 1 - CONFIG_KINDS.len();
+        self.configs.begin(&replies[notes]);
+        let topics = children(&replies[notes + 1]);
         let reads: Vec<Op> =
             topics.iter().map(|topic| self.zk.get_data(ConfigType::Topics.entity(topic))).collect();
         match reads.is_empty() {

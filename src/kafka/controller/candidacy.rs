@@ -10,14 +10,14 @@
 use super::{Controller, Knowledge, failover};
 use crate::kafka::broker::Turn;
 use crate::kafka::id::{BrokerEpoch, BrokerId, ControllerEpoch};
+use crate::kafka::release::Release;
 use crate::kafka::words::{BrokerFact, BrokerTimer};
 use crate::kafka::znodes::{self, BrokerZnode, ControllerZnode};
 use crate::kafka::zookeeper::{Replies, create, create_ephemeral, data, found, parts};
 use crate::zk::path::Path;
-use crate::zk::reply::{Error, OpResult};
+use crate::zk::reply::{Answer, Error, OpResult};
 use crate::zk::request::Op;
-use crate::zk::stat::{Bytes, SessionId};
-use crate::zk::zxid::Zxid;
+use crate::zk::stat::{Bytes, SessionId, Stat};
 
 /// What may be done.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -44,14 +44,31 @@ pub enum Step {
     Run,
     /// Takes who is controller.
     RunSeen,
+    /// Takes whether the race was won, before the epoch is raised (to 2.0).
+    Won,
     /// Takes the epoch.
     RunEpoch,
     /// Takes whether the epoch's znode could be made.
     RunEpochMade,
+    /// Takes whether the epoch is raised (to 2.0).
+    Raised(ControllerEpoch),
     /// Takes whether the race was won.
     Claimed(ControllerEpoch, i32),
     /// Takes what is there now that it seems lost.
     Disputed(ControllerEpoch),
+}
+
+impl BrokerEpoch {
+    /// That of a broker that has none.
+    pub const NONE: BrokerEpoch = BrokerEpoch(-1);
+
+    /// That of the broker whose registration this is.
+    pub fn of(registration: &Stat, release: Release) -> BrokerEpoch {
+        match release.brokers_have_epochs() {
+            true => BrokerEpoch(registration.czxid.0),
+            false => BrokerEpoch::NONE,
+        }
+    }
 }
 
 /// How this broker is registered.
@@ -77,7 +94,7 @@ pub enum Registered {
 impl Registration {
     /// A broker that is not registered yet.
     pub fn new(broker: BrokerId) -> Registration {
-        Registration { broker, epoch: BrokerEpoch(-1), session: SessionId::NONE }
+        Registration { broker, epoch: BrokerEpoch::NONE, session: SessionId::NONE }
     }
 
     /// The czxid of the registration.
@@ -100,16 +117,23 @@ impl Registration {
             timestamp: turn.out.now().as_ms(),
         };
         let data = znode.encode(settings.release);
+        if !settings.release.brokers_have_epochs() {
+            return create_ephemeral(self.path(), data);
+        }
         let set = Op::SetData { path: self.path(), data, version: 0 };
         Op::Multi([create_ephemeral(self.path(), Bytes::NULL), set].into())
     }
 
     /// Takes the answer to the write.
     pub fn written(&mut self, replies: &Replies, turn: &mut Turn<'_, '_>) -> Registered {
+        if !turn.settings.release.brokers_have_epochs() && replies[0].is_ok() {
+            self.is_own(BrokerEpoch::NONE, turn);
+            return Registered::Yes;
+        }
         match parts(&replies[0]) {
             Ok(results) => {
                 let OpResult::Set(stat) = &results[1] else { return Registered::Taken };
-                self.is_own(stat.czxid, turn);
+                self.is_own(BrokerEpoch::of(stat, turn.settings.release), turn);
                 Registered::Yes
             }
             Err((_, Error::NodeExists)) => Registered::Ask(turn.zk.get_data(self.path())),
@@ -117,9 +141,9 @@ impl Registration {
         }
     }
 
-    /// The znode is this process's, made with this txn.
-    fn is_own(&mut self, czxid: Zxid, turn: &mut Turn<'_, '_>) {
-        self.epoch = BrokerEpoch(czxid.0);
+    /// The znode is this process's.
+    fn is_own(&mut self, epoch: BrokerEpoch, turn: &mut Turn<'_, '_>) {
+        self.epoch = epoch;
         self.session = turn.zk.session();
         let (broker, epoch) = (self.broker, self.epoch);
         turn.out.tell(BrokerFact::BrokerRegistered { broker, epoch });
@@ -133,7 +157,7 @@ impl Registration {
             None => Registered::Ask(self.write(turn)),
             // The write had been done, and its answer was lost with the connection.
             Some((_, stat)) if stat.ephemeral_owner == turn.zk.session() => {
-                self.is_own(stat.czxid, turn);
+                self.is_own(BrokerEpoch::of(stat, turn.settings.release), turn);
                 Registered::Yes
             }
             Some((_, stat)) if stat.ephemeral_owner == self.session => {
@@ -169,7 +193,12 @@ impl Controller {
                 self.ask(vec![turn.zk.get_data(znodes::controller())], Step::RunSeen, turn);
             }
             Step::RunSeen => self.run_seen(replies, turn),
+            Step::Won => match replies[0] {
+                Ok(_) => self.read_epoch(turn),
+                Err(_) => self.next(Step::MaybeResign),
+            },
             Step::RunEpoch => self.run_epoch(replies, turn),
+            Step::Raised(epoch) => self.raised(epoch, replies, turn),
             Step::RunEpochMade => self.run_epoch_made(replies, turn),
             Step::Claimed(epoch, version) => self.claimed(epoch, version, replies, turn),
             Step::Disputed(epoch) => self.disputed(epoch, replies, turn),
@@ -203,13 +232,27 @@ impl Controller {
 
     fn run_seen(&mut self, replies: &Replies, turn: &mut Turn<'_, '_>) {
         self.active = controller_in(&replies[0]);
-        if self.active == BrokerId::NONE {
-            let read = turn.zk.get_data(znodes::controller_epoch());
-            self.ask(vec![read], Step::RunEpoch, turn);
+        match self.active == BrokerId::NONE {
+            true if self.release.controller_writes_are_fenced() => self.read_epoch(turn),
+            true => self.ask(vec![self.own_claim(turn)], Step::Won, turn),
+            false => {}
         }
     }
 
+    fn read_epoch(&mut self, turn: &mut Turn<'_, '_>) {
+        let read = turn.zk.get_data(znodes::controller_epoch());
+        self.ask(vec![read], Step::RunEpoch, turn);
+    }
+
+    fn own_claim(&self, turn: &Turn<'_, '_>) -> Op {
+        let znode = ControllerZnode { broker: self.me, timestamp: turn.out.now().as_ms() };
+        create_ephemeral(znodes::controller(), znode.encode(self.release))
+    }
+
     fn run_epoch(&mut self, replies: &Replies, turn: &mut Turn<'_, '_>) {
+        if !self.release.controller_writes_are_fenced() {
+            return self.raise_controller_epoch(replies, turn);
+        }
         match data(&replies[0]) {
             Some((epoch, stat)) => {
                 let epoch = znodes::decode_controller_epoch(epoch).unwrap_or(ControllerEpoch(0));
@@ -220,6 +263,31 @@ impl Controller {
                 let make = create(znodes::controller_epoch(), first);
                 self.ask(vec![make], Step::RunEpochMade, turn);
             }
+        }
+    }
+
+    /// Raises the epoch, the race being won; where there is none yet that is refused first.
+    // Source: KafkaController.incrementControllerEpoch (0.8.2 to 2.0)
+    fn raise_controller_epoch(&mut self, replies: &Replies, turn: &mut Turn<'_, '_>) {
+        let read = data(&replies[0]);
+        let last = read.and_then(|(epoch, _)| znodes::decode_controller_epoch(epoch));
+        let epoch = ControllerEpoch(last.map_or(0, |epoch| epoch.0) + 1);
+        let version = read.map_or(0, |(_, stat)| stat.version);
+        let data = znodes::encode_controller_epoch(epoch);
+        let raise = Op::SetData { path: znodes::controller_epoch(), data, version };
+        self.ask(vec![raise], Step::Raised(epoch), turn);
+    }
+
+    fn raised(&mut self, epoch: ControllerEpoch, replies: &Replies, turn: &mut Turn<'_, '_>) {
+        match &replies[0] {
+            Ok(Answer::Stat(stat)) => self.win(epoch, stat.version, turn),
+            Ok(_) => self.win(epoch, 0, turn),
+            Err(Error::NoNode) => {
+                let data = znodes::encode_controller_epoch(epoch);
+                let make = create(znodes::controller_epoch(), data);
+                self.ask(vec![make], Step::Raised(epoch), turn);
+            }
+            Err(_) => self.next(Step::MaybeResign),
         }
     }
 
@@ -235,8 +303,7 @@ impl Controller {
 
     fn claim(&mut self, epoch: ControllerEpoch, version: i32, turn: &mut Turn<'_, '_>) {
         let epoch = ControllerEpoch(epoch.0 + 1);
-        let znode = ControllerZnode { broker: self.me, timestamp: turn.out.now().as_ms() };
-        let create = create_ephemeral(znodes::controller(), znode.encode(turn.settings.release));
+        let create = self.own_claim(turn);
         let data = znodes::encode_controller_epoch(epoch);
         let raise = Op::SetData { path: znodes::controller_epoch(), data, version };
         self.ask(vec![Op::Multi([create, raise].into())], Step::Claimed(epoch, version), turn);
@@ -291,7 +358,7 @@ impl Controller {
         for path in [znodes::reassign_partitions(), znodes::preferred_replica_election()] {
             turn.zk.unwatch_node(&path);
         }
-        for path in failover::watched_children() {
+        for path in failover::watched_children(turn.settings) {
             turn.zk.unwatch_children(&path);
         }
         let brokers: Vec<BrokerId> = self.knowledge.registered();

@@ -11,6 +11,8 @@ use super::{Controller, Step as Any, balance, deletion, partitions, reassignment
 use crate::kafka::broker::Turn;
 use crate::kafka::id::{BrokerEpoch, BrokerId, TopicName, TopicPartition};
 use crate::kafka::message::BrokerAddress;
+use crate::kafka::release::Release;
+use crate::kafka::settings::Settings;
 use crate::kafka::words::BrokerFact;
 use crate::kafka::znodes::{self, BrokerZnode, StateZnode, TopicZnode};
 use crate::kafka::zookeeper::{Replies, Reply, children, create, data, found};
@@ -70,19 +72,27 @@ pub enum Step {
 }
 
 /// What a controller watches the children of.
-pub fn watched_children() -> [Path; 5] {
-    [
-        znodes::broker_ids(),
-        znodes::topics(),
-        znodes::delete_topics(),
-        znodes::log_dir_event_notification(),
-        znodes::isr_change_notification(),
-    ]
+// Source: KafkaController.onControllerFailover; PartitionStateMachine.registerListeners (0.8.2)
+pub fn watched_children(settings: &Settings) -> Vec<Path> {
+    let mut paths = vec![znodes::broker_ids(), znodes::topics()];
+    if settings.delete_topic_enable || !settings.release.asks_one_by_one() {
+        paths.push(znodes::delete_topics());
+    }
+    paths.extend(notes(settings.release));
+    paths
+}
+
+/// What brokers leave notes to the controller under.
+fn notes(release: Release) -> Vec<Path> {
+    let disks = release.failed_disks_are_noted().then(znodes::log_dir_event_notification);
+    let isrs = release.isr_changes_are_noted().then(znodes::isr_change_notification);
+    disks.into_iter().chain(isrs).collect()
 }
 
 impl Controller {
     pub(super) fn failover(&mut self, step: Step, replies: &Replies, turn: &mut Turn<'_, '_>) {
         match step {
+            Step::Features if !self.release.features_are_finalized() => self.next(Step::Watch),
             Step::Features => {
                 let read = turn.zk.get_data(znodes::feature());
                 self.ask(vec![read], Step::FeaturesRead, turn);
@@ -134,18 +144,21 @@ impl Controller {
     }
 
     fn watch(&mut self, turn: &mut Turn<'_, '_>) {
-        watched_children().into_iter().for_each(|path| turn.zk.watch_children(path));
+        let children = watched_children(turn.settings);
         let nodes = [znodes::preferred_replica_election(), znodes::reassign_partitions()];
-        nodes.iter().for_each(|path| turn.zk.watch_node(path.clone()));
-        let looks = nodes.map(|path| turn.zk.exists(path));
+        let mut looks = turn.zk.subscribe(&nodes, &children);
+        if !self.release.asks_one_by_one() {
+            // The children are read, and so watched, later.
+            looks.truncate(nodes.len());
+        }
         self.next(Step::DropNotes);
-        self.ask(looks.to_vec(), Any::Ignore, turn);
+        self.ask(looks, Any::Ignore, turn);
     }
 
     fn read_notes(&mut self, turn: &mut Turn<'_, '_>) {
-        let notes = [znodes::log_dir_event_notification(), znodes::isr_change_notification()];
-        let reads = notes.map(|path| turn.zk.get_children(path));
-        self.ask(reads.to_vec(), Step::NotesRead, turn);
+        let notes = notes(self.release).into_iter();
+        let reads = notes.map(|path| turn.zk.get_children(path)).collect();
+        self.ask(reads, Step::NotesRead, turn);
     }
 
     fn drop_notes(&mut self, replies: &Replies, turn: &mut Turn<'_, '_>) {
@@ -160,8 +173,7 @@ impl Controller {
             Step::StartPartitions.into(),
             Step::Ready.into(),
         ]);
-        let parents = [znodes::log_dir_event_notification(), znodes::isr_change_notification()];
-        let deletes = self.deletes_of_notes(&parents, replies);
+        let deletes = self.deletes_of_notes(&notes(self.release), replies);
         self.ask(deletes, Any::Ignore, turn);
     }
 
@@ -239,6 +251,9 @@ impl Controller {
 
     /// Watches the registrations of brokers.
     pub(super) fn watch_brokers(&mut self, ids: &[BrokerId], turn: &mut Turn<'_, '_>) {
+        if !self.release.registrations_are_watched() {
+            return;
+        }
         ids.iter().for_each(|&id| turn.zk.watch_node(znodes::broker(id)));
         let looks = ids.iter().map(|&id| turn.zk.exists(znodes::broker(id))).collect();
         self.ask(looks, Any::Ignore, turn);
@@ -297,6 +312,9 @@ impl Controller {
             self.knowledge.replicas.insert(replica.clone(), phase);
             let list = if lives { &mut online } else { &mut offline };
             list.push(replica);
+        }
+        if !self.release.failover_removes_dead_replicas() {
+            offline.clear();
         }
         self.next_all([
             replicas::Step::To(online, ReplicaPhase::Online).into(),
@@ -357,7 +375,10 @@ pub(super) fn live_in(
         let Some(process) = turn.directory.find(&znode.host, znode.port) else { continue };
         let (host, port, rack) = (znode.host, znode.port, znode.rack);
         let address = BrokerAddress { id, process, host, port, rack };
-        live.insert(id, LiveBroker { address, epoch: BrokerEpoch(stat.czxid.0) });
+        live.insert(
+            id,
+            LiveBroker { address, epoch: BrokerEpoch::of(stat, turn.settings.release) },
+        );
     }
     live
 }

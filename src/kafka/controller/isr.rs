@@ -145,7 +145,7 @@ impl Controller {
         }
         let mut done = Vec::new();
         for ((tp, state), reply) in wanted.into_iter().zip(replies) {
-            let outcome = match Self::judge(reply) {
+            let outcome = match self.judge(reply) {
                 Fenced::Done(OpResult::Set(stat)) => {
                     let controller_epoch = self.epoch;
                     let partition_epoch = stat.version;

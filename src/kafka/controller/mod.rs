@@ -28,13 +28,14 @@ use super::control::{
 use super::election::LeaderAndIsr;
 use super::id::{BrokerEpoch, BrokerId, ControllerEpoch, TopicName, TopicPartition};
 use super::message::{Request, Response};
+use super::release::Release;
 use super::wire::Caller;
 use super::words::{BrokerFact, BrokerTimer, Text};
 use super::znodes;
 use super::zookeeper::{Asker, Replies, Reply, parts};
 use super::{Error, admin};
 use crate::sim::OrdMap;
-use crate::zk::reply::{EventKind, OpResult, WatchEvent};
+use crate::zk::reply::{Answer, EventKind, OpResult, WatchEvent};
 use crate::zk::request::Op;
 
 mod balance;
@@ -155,6 +156,7 @@ struct Work {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Controller {
     me: BrokerId,
+    release: Release,
     /// As far as this broker knows; `BrokerId::NONE` for nobody.
     active: BrokerId,
     epoch: ControllerEpoch,
@@ -207,9 +209,10 @@ enum Fenced {
 
 impl Controller {
     /// A controller that does nothing yet.
-    pub fn new(me: BrokerId, registration: Registration) -> Controller {
+    pub fn new(me: BrokerId, registration: Registration, release: Release) -> Controller {
         Controller {
             me,
+            release,
             active: BrokerId::NONE,
             epoch: ControllerEpoch(0),
             epoch_version: 0,
@@ -254,6 +257,11 @@ impl Controller {
     /// How this broker is registered, to be changed by its start.
     pub fn registration_mut(&mut self) -> &mut Registration {
         &mut self.registration
+    }
+
+    /// Whether it has nothing to do.
+    pub fn is_idle(&self) -> bool {
+        self.work.asked.is_none() && self.work.stack.is_empty() && self.queue.is_empty()
     }
 
     /// How many events wait.
@@ -428,13 +436,23 @@ impl Controller {
 
     /// A write that is done only if no other controller has come.
     fn fenced(&self, op: Op) -> Op {
+        if !self.release.controller_writes_are_fenced() {
+            return op;
+        }
         let check = Op::Check { path: znodes::controller_epoch(), version: self.epoch_version };
         Op::Multi(Arc::from([check, op]))
     }
 
     /// What a fenced write came to.
     // Source: KafkaZkClient.maybeThrowControllerMoveException
-    fn judge(reply: &Reply) -> Fenced {
+    fn judge(&self, reply: &Reply) -> Fenced {
+        if !self.release.controller_writes_are_fenced() {
+            return match reply {
+                Ok(Answer::Stat(stat)) => Fenced::Done(OpResult::Set(*stat)),
+                Ok(_) => Fenced::Done(OpResult::Deleted),
+                Err(error) => Fenced::Refused(*error),
+            };
+        }
         match parts(reply) {
             Ok(results) => Fenced::Done(results[1].clone()),
             Err((0, _)) => Fenced::Moved,
@@ -445,7 +463,7 @@ impl Controller {
     /// Whether a fenced write was refused because somebody else is controller; then what is being
     /// done is ended.
     fn moved(&mut self, replies: &Replies, turn: &mut Turn<'_, '_>) -> bool {
-        let moved = replies.iter().any(|reply| matches!(Self::judge(reply), Fenced::Moved));
+        let moved = replies.iter().any(|reply| matches!(self.judge(reply), Fenced::Moved));
         if moved {
             turn.out.tell(BrokerFact::ControllerFenced { broker: self.me, epoch: self.epoch });
             let work = std::mem::take(&mut self.work);

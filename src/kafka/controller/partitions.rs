@@ -145,6 +145,10 @@ impl Controller {
             let recipients = state.isr.clone();
             decided.push(Decided { tp: tp.clone(), state, recipients });
         }
+        if self.release.asks_one_by_one() {
+            // Whoever asks makes what is above, where it is missing.
+            return self.make_states(decided, turn);
+        }
         let mut topics: Vec<&TopicName> = decided.iter().map(|one| &one.tp.topic).collect();
         topics.dedup();
         let make = |topic| self.fenced(create(znodes::topic_partitions(topic), Bytes::NULL));
@@ -167,9 +171,12 @@ impl Controller {
         replies: &Replies,
         turn: &mut Turn<'_, '_>,
     ) {
-        if self.moved(replies, turn) {
-            return;
+        if !self.moved(replies, turn) {
+            self.make_states(decided, turn);
         }
+    }
+
+    fn make_states(&mut self, decided: Vec<Decided>, turn: &mut Turn<'_, '_>) {
         let make = |one: &Decided| {
             self.fenced(create(znodes::state(&one.tp), self.state_data(&one.state)))
         };
@@ -182,7 +189,7 @@ impl Controller {
             return;
         }
         for (one, reply) in decided.iter().zip(replies) {
-            if let Fenced::Done(_) = Self::judge(reply) {
+            if let Fenced::Done(_) = self.judge(reply) {
                 self.leads(one, 0, "new", Novelty::New, turn);
             }
         }
@@ -329,7 +336,7 @@ impl Controller {
         }
         let mut again = Vec::new();
         for (one, reply) in decided.into_iter().zip(replies) {
-            match Self::judge(reply) {
+            match self.judge(reply) {
                 Fenced::Done(OpResult::Set(stat)) => {
                     self.leads(&one, stat.version, cause.name(), Novelty::Known, turn);
                 }

@@ -395,7 +395,7 @@ impl Controller {
         if self.moved(replies, turn) {
             return;
         }
-        match Self::judge(&replies[0]) {
+        match self.judge(&replies[0]) {
             Fenced::Done(OpResult::Set(stat)) => {
                 let (controller_epoch, partition_epoch) = (self.epoch, stat.version);
                 self.knowledge.lead(&tp, Leadership { state, controller_epoch, partition_epoch });

@@ -174,7 +174,7 @@ impl Controller {
         }
         let mut again = Vec::new();
         for ((tp, state), reply) in decided.into_iter().zip(replies) {
-            match Self::judge(reply) {
+            match self.judge(reply) {
                 Fenced::Done(OpResult::Set(stat)) => {
                     tell_removal(broker, &tp, &state, turn);
                     let controller_epoch = self.epoch;

@@ -180,8 +180,8 @@ impl<'a> Teller<'a> {
     }
 
     fn settings_of(&self, broker: i32, own: &[(String, String)]) -> Told<Settings> {
-        let mut settings = Settings::new(BrokerId(broker), "127.0.0.1", port_of(broker));
-        settings.release = self.release;
+        let settings = Settings::new(BrokerId(broker), "127.0.0.1", port_of(broker));
+        let mut settings = settings.of_release(self.release);
         for (name, value) in self.settings.iter().chain(own) {
             settings.set(name, value).map_err(|error| error.to_string())?;
         }
