@@ -13,7 +13,7 @@
 
 use super::database::Database;
 use super::ensemble::Ensemble;
-use super::front::{CLIENT_ADDRESS, Connection, Front};
+use super::front::{CLIENT_ADDRESS, CONNECTION_TICK, Connection, Front, next_look};
 use super::leader::Leader;
 use super::printing::{VERSION, date};
 use super::quorum_peer::{PeerRole, QuorumPeer};
@@ -23,14 +23,9 @@ use super::stat::SessionId;
 use super::telling::wall_clock;
 use super::vote::Standing;
 use super::watch::WatchTable;
-use crate::sim::{OrdMap, SimTime, Span};
+use crate::sim::{OrdMap, SimTime};
 
 const NOT_SERVING: &str = "This ZooKeeper instance is not currently serving requests\n";
-
-/// How far apart the moments are at which a server hangs up on silent connections, and how long
-/// one without a session may be silent.
-// Source: NIOServerCnxnFactory.configure (zookeeper.nio.sessionlessCnxnTimeout).
-const CONNECTION_TICK: Span = Span::secs(10);
 
 /// How to tell a word, or a row of one.
 type Tell = fn(&Asked) -> String;
@@ -324,9 +319,6 @@ fn conf(asked: &Asked) -> String {
 }
 
 /// Sessions, ephemerals and connections.
-///
-/// Real: a connection's deadline moves with each frame; here it is made of its session's, which may
-/// be one tick later.
 // Source: DumpCommand.commandRun.
 fn dump(asked: &Asked) -> String {
     let mut ephemerals = String::new();
@@ -336,28 +328,18 @@ fn dump(asked: &Asked) -> String {
         ephemerals.extend(own.sorted().map(|path| format!("\t{path}\n")));
     }
     let owners = asked.database.tree.owners().count();
-    let deadline = |connection: &Connection| {
-        let tracker = asked.server.tracker();
-        let tracked = tracker.and_then(|tracker| tracker.session(connection.session));
-        tracked.map_or(asked.now, |tracked| tracked.deadline)
-    };
-    let row = |address, session, deadline| {
-        (round_up(deadline), format!("ip: {address} sessionId: {session}"))
-    };
-    let nobody = row(address(None), SessionId::NONE, asked.now + CONNECTION_TICK);
+    let row =
+        |address, session, deadline| (deadline, format!("ip: {address} sessionId: {session}"));
+    let asking = next_look(asked.now + CONNECTION_TICK);
+    let nobody = row(address(None), SessionId::NONE, asking);
     let known = asked.front.iter();
-    let known = known.map(|known| row(address(Some(known)), known.session, deadline(known)));
+    let known = known.map(|known| row(address(Some(known)), known.session, known.deadline));
     format!(
         "SessionTracker dump:\n{}ephemeral nodes dump:\nSessions with Ephemerals ({owners}):\n\
          {ephemerals}Connections dump:\nConnections {}",
         sessions(asked),
         expiry_sets([nobody].into_iter().chain(known)),
     )
-}
-
-fn round_up(time: SimTime) -> SimTime {
-    let tick = CONNECTION_TICK.as_micros();
-    SimTime::micros((time.as_micros() / tick + 1) * tick)
 }
 
 /// Whoever decides about sessions knows when they expire, the others how long they last.

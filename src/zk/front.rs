@@ -14,13 +14,25 @@ use super::stat::{Bytes, Millis, SessionId};
 use super::watch::ConnectionId;
 use super::words::{Fact, Message, Reply, Words};
 use super::zxid::Zxid;
-use crate::sim::{OrdMap, Outbox, ProcessId};
+use crate::sim::{OrdMap, Outbox, ProcessId, SimTime, Span};
 
 /// The address that every client seems to have.
 ///
 /// Real: that of its machine; here all are the server's neighbours, because addresses matter only
 /// to the `ip` scheme.
 pub(super) const CLIENT_ADDRESS: &str = "127.0.0.1";
+
+/// How far apart the moments are at which silent connections are ended, and how long one without a
+/// session may be silent.
+// Source: NIOServerCnxnFactory.configure (zookeeper.nio.sessionlessCnxnTimeout).
+pub(super) const CONNECTION_TICK: Span = Span::secs(10);
+
+/// The moment at which connections are looked at that comes next after `time`.
+// Source: ExpiryQueue.roundToNextInterval.
+pub(super) fn next_look(time: SimTime) -> SimTime {
+    let tick = CONNECTION_TICK.as_micros();
+    SimTime::micros((time.as_micros() / tick + 1) * tick)
+}
 
 /// One client's connection.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -35,6 +47,8 @@ pub struct Connection {
     pub ids: Arc<[AuthId]>,
     /// Has the client been answered?
     pub stage: ConnectionStage,
+    /// When it is ended unless something comes or goes on it.
+    pub deadline: SimTime,
 }
 
 /// How far a connection has come.
@@ -73,8 +87,9 @@ impl Front {
         let id = ConnectionId { peer, number: self.opened };
         self.opened += 1;
         let ids = Arc::from([AuthId::new("ip", CLIENT_ADDRESS)]);
-        let stage = ConnectionStage::Opening;
-        self.connections.insert(peer, Connection { id, session, timeout, ids, stage });
+        let (stage, deadline) = (ConnectionStage::Opening, out.now());
+        self.connections.insert(peer, Connection { id, session, timeout, ids, stage, deadline });
+        self.touch(peer, out.now());
         self.by_session.insert(session, peer);
         Opened { id, closed }
     }
@@ -97,6 +112,34 @@ impl Front {
     /// All connections.
     pub fn iter(&self) -> impl Iterator<Item = &Connection> {
         self.connections.values()
+    }
+
+    /// A request has come on a connection.
+    pub fn hear(&mut self, peer: ProcessId, now: SimTime) -> Option<Connection> {
+        self.touch(peer, now);
+        self.connection(peer).cloned()
+    }
+
+    /// Something has come or gone on a connection.
+    // Source: NIOServerCnxnFactory.touchCnxn.
+    fn touch(&mut self, peer: ProcessId, now: SimTime) {
+        let Some(known) = self.connection(peer) else { return };
+        let deadline = next_look(now + Span::ms(known.timeout.0.cast_unsigned()));
+        if known.deadline != deadline {
+            let moved = Connection { deadline, ..known.clone() };
+            self.connections.insert(peer, moved);
+        }
+    }
+
+    /// Connections on which nothing has come or gone for their session's timeout: the client has
+    /// died without a word, or is cut off and has moved to another server.
+    ///
+    /// Real: a thread of its own wakes when the next is due; here a server looks at its ticks, so
+    /// that one ends up to a tick later.
+    // Source: NIOServerCnxnFactory.ConnectionExpirerThread.
+    pub fn expired(&self, now: SimTime) -> Vec<ConnectionId> {
+        let due = self.iter().filter(|connection| connection.deadline <= now);
+        due.map(|connection| connection.id).collect()
     }
 
     /// Answers a client that its session is valid.
@@ -168,20 +211,21 @@ impl Front {
 
     /// Sends what watches tell to those who may read the znode.
     // Source: NIOServerCnxn.process, ZOOKEEPER-4799.
-    pub fn deliver(&self, fired: Vec<Fired>, out: &mut Outbox<'_, Words>) {
+    pub fn deliver(&mut self, fired: Vec<Fired>, out: &mut Outbox<'_, Words>) {
         for Fired { to, event, acl } in fired {
             let Some(connection) = self.current(to) else { continue };
             if acl.permits(&connection.ids, Perms::READ) {
                 let (kind, path) = (event.kind, event.path.clone());
                 out.tell(Fact::WatchFired { kind, path, session: connection.session });
                 out.send(to.peer, Message::Event(event));
+                self.touch(to.peer, out.now());
             }
         }
     }
 
     /// Answers a request, if its connection is still there.
     pub fn reply(
-        &self,
+        &mut self,
         to: ConnectionId,
         (xid, zxid): (i32, Zxid),
         result: Result<Answer, Error>,
@@ -189,6 +233,7 @@ impl Front {
     ) {
         if self.current(to).is_some() {
             out.send(to.peer, Message::Reply(Reply { xid, zxid, result }));
+            self.touch(to.peer, out.now());
         }
     }
 }

@@ -772,6 +772,7 @@ impl Leader {
         for id in slow.iter().map(|(id, _)| **id).collect::<Vec<_>>() {
             self.drop_learner(id, member, out);
         }
+        self.serving.end_silent(member, out);
         Turn::Stay
     }
 

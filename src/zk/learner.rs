@@ -392,9 +392,10 @@ impl Learner {
 
     /// Tells the leader whose clients live.
     // Source: Learner.ping, LearnerSessionTracker.snapshot.
-    fn pong(&mut self, member: &Member, out: &mut Outbox<'_, Words>) {
+    fn pong(&mut self, member: &mut Member, out: &mut Outbox<'_, Words>) {
         let touched = std::mem::take(&mut self.touched).into_values().collect();
         member.send(self.leader, PeerMessage::Pong { touched }, out);
+        self.serving.end_silent(member, out);
     }
 
     fn hear_client(

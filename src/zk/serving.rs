@@ -182,7 +182,7 @@ impl Serving {
         member: &mut Member,
         out: &mut Outbox<'_, Words>,
     ) -> Option<Upward> {
-        let connection = self.front.connection(peer)?.clone();
+        let connection = self.front.hear(peer, out.now())?;
         if connection.stage == ConnectionStage::Opening {
             return None;
         }
@@ -289,6 +289,13 @@ impl Serving {
         }
     }
 
+    /// Hangs up on those of whom nothing was heard for too long.
+    pub fn end_silent(&mut self, member: &mut Member, out: &mut Outbox<'_, Words>) {
+        for id in self.front.expired(out.now()) {
+            self.close(id, member, out);
+        }
+    }
+
     /// Hangs up on everybody, because the role ends.
     pub fn close_all(&mut self, out: &mut Outbox<'_, Words>) {
         self.front.close_all(out);
@@ -336,7 +343,7 @@ impl Serving {
     }
 
     fn read(
-        &self,
+        &mut self,
         connection: ConnectionId,
         op: &Op,
         ids: &[AuthId],

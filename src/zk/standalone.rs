@@ -193,7 +193,7 @@ impl Standalone {
 
     // Source: ZooKeeperServer.processPacket, submitRequestNow.
     fn request(&mut self, peer: ProcessId, xid: i32, op: Op, out: &mut Outbox<'_, Words>) {
-        let Some(connection) = self.front.connection(peer).cloned() else { return };
+        let Some(connection) = self.front.hear(peer, out.now()) else { return };
         if connection.stage == ConnectionStage::Opening {
             return;
         }
@@ -242,6 +242,9 @@ impl Standalone {
         for session in self.tracker.expire(out.now()) {
             out.tell(Fact::SessionExpired { session });
             self.submit_own(session, Op::CloseSession, out);
+        }
+        for id in self.front.expired(out.now()) {
+            self.close(id, out);
         }
         out.arm(Timer::SessionTick, self.tracker.until_next_tick(out.now()));
     }
@@ -373,7 +376,7 @@ impl Standalone {
         self.reply(step, result, out);
     }
 
-    fn reply(&self, step: &Step, result: Result<Answer, Error>, out: &mut Outbox<'_, Words>) {
+    fn reply(&mut self, step: &Step, result: Result<Answer, Error>, out: &mut Outbox<'_, Words>) {
         if let Some(origin) = step.origin {
             self.front.reply(origin, (step.xid, self.database.last_zxid), result, out);
         }
