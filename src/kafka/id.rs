@@ -7,6 +7,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 macro_rules! numbers {
@@ -75,16 +76,42 @@ impl Offset {
     }
 }
 
+/// What begins every name: its first eight bytes as a number, so that two names are told apart
+/// without reading either. *Invariant: for texts of at most eight bytes, this and the length say
+/// the whole order.*
+fn head_of(text: &str) -> u64 {
+    let mut head = [0; 8];
+    let known = text.len().min(8);
+    head[..known].copy_from_slice(&text.as_bytes()[..known]);
+    u64::from_be_bytes(head)
+}
+
+/// The order of two texts whose heads are equal.
+fn order_after_head(one: &Arc<str>, other: &Arc<str>) -> Ordering {
+    if Arc::ptr_eq(one, other) {
+        return Ordering::Equal;
+    }
+    if one.len() <= 8 && other.len() <= 8 {
+        return one.len().cmp(&other.len());
+    }
+    one.cmp(other)
+}
+
 macro_rules! texts {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-        pub struct $name(Arc<str>);
+        #[derive(Clone)]
+        pub struct $name {
+            head: u64,
+            text: Arc<str>,
+        }
 
-        // In the order of the texts. Most names that meet are one name, shared: nothing is read.
+        // In the order of the texts. Most names that meet differ in their heads or are one name,
+        // shared: neither is read.
         impl Ord for $name {
             fn cmp(&self, other: &Self) -> Ordering {
-                if Arc::ptr_eq(&self.0, &other.0) { Ordering::Equal } else { self.0.cmp(&other.0) }
+                let heads = self.head.cmp(&other.head);
+                heads.then_with(|| order_after_head(&self.text, &other.text))
             }
         }
 
@@ -94,34 +121,58 @@ macro_rules! texts {
             }
         }
 
+        impl PartialEq for $name {
+            fn eq(&self, other: &Self) -> bool {
+                self.head == other.head
+                    && order_after_head(&self.text, &other.text) == Ordering::Equal
+            }
+        }
+
+        impl Eq for $name {}
+
+        // As its text does: a name is found by its text alone.
+        impl Hash for $name {
+            fn hash<H: Hasher>(&self, hasher: &mut H) {
+                self.text.hash(hasher);
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_tuple(stringify!($name)).field(&self.text).finish()
+            }
+        }
+
         impl $name {
             /// The name as text.
             pub fn as_str(&self) -> &str {
-                &self.0
+                &self.text
             }
         }
 
         impl From<&str> for $name {
             fn from(text: &str) -> Self {
-                Self(text.into())
+                let text: Arc<str> = text.into();
+                Self { head: head_of(&text), text }
             }
         }
 
         impl From<String> for $name {
             fn from(text: String) -> Self {
-                Self(text.into())
+                let text: Arc<str> = text.into();
+                Self { head: head_of(&text), text }
             }
         }
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
+                f.write_str(&self.text)
             }
         }
 
         impl std::borrow::Borrow<str> for $name {
             fn borrow(&self) -> &str {
-                &self.0
+                &self.text
             }
         }
     )*};
@@ -172,5 +223,18 @@ mod tests {
         assert_eq!(TopicPartition::new("orders", 2).to_string(), "orders-2");
         assert_eq!(BrokerId::NONE.to_string(), "-1");
         assert_eq!(Generation(7).next(), Generation(8));
+    }
+
+    #[test]
+    fn names_are_in_the_order_of_their_texts() {
+        let texts =
+            ["", "a", "a\0", "ab", "orders", "orders-1", "orders-10", "orders-2", "orderz", "é"];
+        for one in texts {
+            for other in texts {
+                let names = (TopicName::from(one), TopicName::from(other));
+                assert_eq!(names.0.cmp(&names.1), one.cmp(other), "{one:?} and {other:?}");
+                assert_eq!(names.0 == names.1, one == other, "{one:?} and {other:?}");
+            }
+        }
     }
 }
