@@ -200,8 +200,11 @@ impl ClusterView {
     }
 
     fn partition(&self, wanted: &TopicPartition) -> Option<&PartitionMetadata> {
-        let mut partitions = self.topics.get(&wanted.topic)?.partitions.iter();
-        partitions.find(|known| known.partition_index == wanted.partition)
+        let partitions = &self.topics.get(&wanted.topic)?.partitions;
+        let is_wanted = |known: &&PartitionMetadata| known.partition_index == wanted.partition;
+        // Where none is missing, a partition is at its number.
+        let at_its_number = partitions.get(wanted.partition as usize).filter(is_wanted);
+        at_its_number.or_else(|| partitions.iter().find(is_wanted))
     }
 
     /// How many partitions a topic has.

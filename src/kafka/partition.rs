@@ -109,6 +109,12 @@ pub struct Rules<'a> {
 }
 
 impl Partition {
+    /// The HW that a follower was told last, if this leads and that is a follower.
+    pub fn told_hw(&self, follower: BrokerId) -> Option<Offset> {
+        let Role::Leader(leading) = &self.role else { return None };
+        leading.followers.get(&follower).map(|follower| follower.told_hw)
+    }
+
     /// A replica with what was on the disk; it does nothing before it is told to.
     pub fn new(tp: TopicPartition, log: PartitionLog, checkpointed_hw: Offset) -> Partition {
         Partition {

@@ -108,7 +108,7 @@ struct Fetcher {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Replicas {
     me: BrokerId,
-    partitions: OrdMap<TopicPartition, Partition>,
+    partitions: OrdMap<TopicPartition, Arc<Partition>>,
     stored: StoredReplicas,
     fetchers: OrdMap<BrokerId, Fetcher>,
     controller_epoch: ControllerEpoch,
@@ -150,12 +150,12 @@ impl Replicas {
 
     /// All that serve.
     pub fn partitions(&self) -> impl Iterator<Item = &Partition> {
-        self.partitions.values()
+        self.partitions.values().map(|partition| &**partition)
     }
 
     /// One that serves.
     pub fn partition(&self, tp: &TopicPartition) -> Option<&Partition> {
-        self.partitions.get(tp)
+        self.partitions.get(tp).map(|partition| &**partition)
     }
 
     /// What a crash leaves.
@@ -174,7 +174,7 @@ impl Replicas {
         let moved: Vec<TopicPartition> = moved.map(|(tp, _)| tp.clone()).collect();
         for tp in moved {
             let partition = self.partitions.get_mut(&tp).expect("it was just there");
-            partition.checkpointed_hw = partition.hw;
+            Arc::make_mut(partition).checkpointed_hw = partition.hw;
         }
     }
 

@@ -216,6 +216,9 @@ impl<P: Process> Sim<P> {
 
     /// Sifts the front of the queue; true if it stays there.
     fn front_is_real(&mut self) -> bool {
+        if self.queue.front().is_some_and(|scheduled| self.happens_as_it_is(scheduled)) {
+            return true;
+        }
         let Some(scheduled) = self.queue.pop() else { return false };
         match self.sift(scheduled) {
             Some(real) => {
@@ -285,6 +288,26 @@ impl<P: Process> Sim<P> {
         let (process, event) = self.arrive(pending);
         self.handle((id, cause), process, event, trace);
         Some(process)
+    }
+
+    /// Whether sifting an entry would leave it as it is: so it is with nearly all, and then it need
+    /// not be taken out of the queue and put back.
+    fn happens_as_it_is(&self, scheduled: &Scheduled<Words<P>>) -> bool {
+        let (from, to, view) = match &scheduled.pending {
+            Pending::Message { from, to, view, .. } => (*from, *to, *view),
+            Pending::Timer { process, timer } => {
+                let seat = &self.seats[process.index()];
+                let slot = seat.timers.get(timer).filter(|slot| slot.queued_at == scheduled.at);
+                let armed = slot.and_then(|slot| slot.armed);
+                let due = armed.map(|armed| (armed.at, armed.id));
+                return seat.power == Power::Running && due == Some((scheduled.at, scheduled.id));
+            }
+            _ => return false,
+        };
+        let (sender, receiver) = (&self.seats[from.index()], &self.seats[to.index()]);
+        receiver.power == Power::Running
+            && !sender.link(to).is_some_and(|link| link.cut)
+            && view >= receiver.link(from).map_or(0, |link| link.view)
     }
 
     /// Keeps an entry only if it becomes an event now: not if its connection is gone, its timer

@@ -93,6 +93,7 @@ struct Packed {
 }
 
 const NOBODY: u16 = u16::MAX;
+const RECENT: usize = 256;
 const NOWHERE: u32 = u32::MAX;
 
 /// The records of a run so far.
@@ -103,6 +104,8 @@ pub struct Trace<W: Vocabulary> {
     names: Vec<&'static str>,
     /// By length and name: most names are told apart without being read.
     numbers: OrdMap<(usize, &'static str), u16>,
+    // What a name's number was, by where its text lies: it only saves looking it up in `numbers`.
+    recent: [u16; RECENT],
     /// By event id: the index of its record.
     places: Vec<u32>,
 }
@@ -114,6 +117,7 @@ impl<W: Vocabulary> Default for Trace<W> {
             entries: Vec::new(),
             names: Vec::new(),
             numbers: OrdMap::new(),
+            recent: [0; RECENT],
             places: Vec::new(),
         }
     }
@@ -234,7 +238,12 @@ impl<W: Vocabulary> Trace<W> {
     }
 
     fn number(&mut self, name: &'static str) -> u16 {
+        let recent = &mut self.recent[name.as_ptr() as usize / 8 % RECENT];
+        if self.names.get(*recent as usize).is_some_and(|known| std::ptr::eq(*known, name)) {
+            return *recent;
+        }
         if let Some(number) = self.numbers.get(&(name.len(), name)) {
+            *recent = *number;
             return *number;
         }
         let number = self.names.len() as u16;

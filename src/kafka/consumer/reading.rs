@@ -181,14 +181,24 @@ impl Consumer {
     /// One fetch under way to each leader.
     // Source: AbstractFetch.prepareFetchRequests
     fn fetch(&mut self, out: &mut Outbox<'_, Words>) {
-        let ready = self.partitions.iter().filter(|(_, reading)| reading.fetch_offset().is_some());
-        let ready: Vec<TopicPartition> = ready.map(|(partition, _)| partition.clone()).collect();
-        for (leader, partitions) in self.by_leader(ready, out) {
-            if self.calls.to(leader).any(|purpose| matches!(purpose, Purpose::Fetch(_))) {
-                continue;
+        let mut to_fetch: OrdMap<ProcessId, Vec<FetchPartition>> = OrdMap::new();
+        let mut all_known = true;
+        for (partition, reading) in &self.partitions {
+            let Some(offset) = reading.fetch_offset() else { continue };
+            match self.view.leader(partition) {
+                Some((leader, epoch)) if self.view.is_ready(leader, out.now()) => {
+                    if !self.is_fetching_from(leader) {
+                        let asked = self.fetch_partition(partition, offset, epoch);
+                        to_fetch.entry(leader).or_default().push(asked);
+                    }
+                }
+                _ => all_known = false,
             }
-            let topics: Vec<FetchPartition> =
-                partitions.into_iter().map(|partition| self.fetch_partition(partition)).collect();
+        }
+        if !all_known {
+            self.want_metadata(out);
+        }
+        for (leader, topics) in to_fetch {
             let asked = topics.iter().map(|t| (t.partition.clone(), t.fetch_offset)).collect();
             let request = FetchRequest {
                 replica_id: BrokerId::NONE,
@@ -201,15 +211,23 @@ impl Consumer {
         }
     }
 
-    fn fetch_partition(&self, partition: TopicPartition) -> FetchPartition {
-        let fetch_offset = self.partitions[&partition].fetch_offset();
+    fn is_fetching_from(&self, leader: ProcessId) -> bool {
+        self.calls.to(leader).any(|purpose| matches!(purpose, Purpose::Fetch(_)))
+    }
+
+    fn fetch_partition(
+        &self,
+        partition: &TopicPartition,
+        fetch_offset: Offset,
+        leader_epoch: LeaderEpoch,
+    ) -> FetchPartition {
         FetchPartition {
-            current_leader_epoch: self.view.leader(&partition).map(|(_, epoch)| epoch),
-            fetch_offset: fetch_offset.expect("it has been checked"),
+            current_leader_epoch: Some(leader_epoch),
+            fetch_offset,
             last_fetched_epoch: None,
             log_start_offset: Offset::NONE,
             partition_max_bytes: self.settings.max_partition_fetch_bytes,
-            partition,
+            partition: partition.clone(),
         }
     }
 

@@ -2,6 +2,8 @@
 //!
 //! *Invariant: an append is answered once, or not at all with acks 0.*
 
+use std::sync::Arc;
+
 use super::{Note, Part, Replicas, Waiter, WaitingProduce};
 use crate::kafka::broker::Turn;
 use crate::kafka::error::Error;
@@ -58,6 +60,7 @@ impl Replicas {
         let Some(partition) = self.partitions.get_mut(tp).filter(|p| p.leads()) else {
             return Part::Known(Err(turn.cache.refusal(tp)));
         };
+        let partition = Arc::make_mut(partition);
         if acks == Acks::All && partition.isr.len() < partition.effective_min_isr(min_isr) {
             return Part::Known(Err(Error::NotEnoughReplicas));
         }

@@ -90,7 +90,7 @@ impl Replicas {
                     let partitions = Arc::make_mut(&mut fetcher.partitions);
                     partitions.insert(answer.partition, later);
                 }
-                None => take_fetched(partition, answer, turn),
+                None => take_fetched(Arc::make_mut(partition), answer, turn),
             }
         }
         self.fetch_from(leader, turn);

@@ -2,6 +2,9 @@
 //!
 //! *Invariant: one request for ISRs is under way to the controller.*
 
+use std::sync::Arc;
+
+use super::reading::{answers_otherwise, has_some};
 use super::{ASK_AGAIN, Replicas};
 use crate::kafka::broker::Turn;
 use crate::kafka::control::{AlterPartitionRequest, AlterPartitionResponse, AlteredPartition};
@@ -17,6 +20,7 @@ impl Replicas {
     pub(super) fn raise_hw(&mut self, tp: &TopicPartition, turn: &mut Turn<'_, '_>) {
         let min_isr = self.min_isr(&tp.topic, turn);
         let Some(partition) = self.partitions.get_mut(tp) else { return };
+        let partition = Arc::make_mut(partition);
         let lives = |id| turn.cache.broker(id).is_some();
         let lag = turn.settings.replica_lag_time_max;
         let rules = Rules { me: self.me, lag, min_isr, lives: &lives };
@@ -25,22 +29,24 @@ impl Replicas {
         }
     }
 
-    /// A follower has fetched: notes how far it is, and what follows from that.
+    /// A follower has fetched: notes how far it is, and what follows from that. Whether there is
+    /// something to answer of this partition: records, or a refusal.
     pub(super) fn note_fetch(
         &mut self,
         follower: BrokerId,
         asked: &FetchPartition,
         turn: &mut Turn<'_, '_>,
-    ) {
+    ) -> bool {
         let tp = &asked.partition;
         let lives = |id| turn.cache.broker(id).is_some();
         let lag = turn.settings.replica_lag_time_max;
         let rules = Rules { me: self.me, lag, min_isr: 1, lives: &lives };
-        let Some(partition) = self.partitions.get_mut(tp) else { return };
-        let fits = partition.may_read(asked).is_ok() && partition.diverging(asked) == Ok(None);
-        if !fits {
-            return;
+        let Some(partition) = self.partitions.get_mut(tp) else { return true };
+        let partition = Arc::make_mut(partition);
+        if answers_otherwise(partition, asked) {
+            return true;
         }
+        let has_some = has_some(partition, asked, follower);
         let now = turn.out.now();
         let moved = partition.fetched_by(follower, asked.fetch_offset, now);
         if let Some(wish) = partition.expand_isr(follower, rules) {
@@ -50,6 +56,7 @@ impl Replicas {
         if moved {
             self.raise_hw(tp, turn);
         }
+        has_some
     }
 
     /// Looks for followers that have fallen behind.
@@ -63,7 +70,7 @@ impl Replicas {
             let lives = |id| turn.cache.broker(id).is_some();
             let rules = Rules { me: self.me, lag, min_isr: 1, lives: &lives };
             let partition = self.partitions.get_mut(&tp).expect("it was just there");
-            if let Some(wish) = partition.shrink_isr(rules, turn.out.now()) {
+            if let Some(wish) = Arc::make_mut(partition).shrink_isr(rules, turn.out.now()) {
                 self.wishes.insert(tp, wish);
             }
         }
@@ -131,6 +138,7 @@ impl Replicas {
         let Some(partition) = self.partitions.get_mut(tp).filter(|p| p.leads()) else {
             return false;
         };
+        let partition = Arc::make_mut(partition);
         let altered = match outcome {
             Ok(altered) => altered,
             Err(error) => return partition.isr_refused(error),

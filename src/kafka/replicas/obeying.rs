@@ -70,13 +70,14 @@ impl Replicas {
                 Some(stored) => (stored.log, stored.checkpointed_hw),
                 None => (PartitionLog::default(), Offset(0)),
             };
-            self.partitions.insert(tp.clone(), Partition::new(tp.clone(), log, hw));
+            let partition = Partition::new(tp.clone(), log, hw);
+            self.partitions.insert(tp.clone(), Arc::new(partition));
             if !self.configs.contains_key(&tp.topic) {
                 self.notes.push(Note::NewTopic(tp.topic.clone()));
                 self.configs.insert(tp.topic.clone(), Arc::default());
             }
         }
-        self.partitions.get_mut(tp).expect("it is there now")
+        Arc::make_mut(self.partitions.get_mut(tp).expect("it is there now"))
     }
 
     fn lead(&mut self, state: &PartitionState, turn: &mut Turn<'_, '_>) {

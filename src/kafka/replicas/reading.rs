@@ -19,14 +19,12 @@ use crate::sim::Span;
 impl Replicas {
     /// Takes a fetch of a follower or a consumer.
     pub fn fetch(&mut self, caller: Caller, request: FetchRequest, turn: &mut Turn<'_, '_>) {
-        if request.replica_id != BrokerId::NONE {
-            for asked in &request.topics {
-                self.note_fetch(request.replica_id, asked, turn);
-            }
-            self.send_wishes(turn);
-        }
+        let is_ready = match request.replica_id {
+            BrokerId::NONE => self.is_ready(&request),
+            _ => self.note_fetches(&request, turn),
+        };
         let deadline = turn.out.now() + request.max_wait;
-        if request.max_wait == Span::ZERO || self.is_ready(&request) {
+        if request.max_wait == Span::ZERO || is_ready {
             return self.answer_fetch(caller, &request, turn);
         }
         let number = self.number();
@@ -37,17 +35,20 @@ impl Replicas {
     /// Whether a fetch need not wait any longer.
     // Source: DelayedFetch.tryComplete
     fn is_ready(&self, request: &FetchRequest) -> bool {
-        request.topics.iter().any(|asked| self.has_some(asked, request.replica_id))
+        request.topics.iter().any(|asked| {
+            let partition = self.partitions.get(&asked.partition);
+            partition.is_none_or(|partition| has_some(partition, asked, request.replica_id))
+        })
     }
 
-    /// Whether there is something to answer of one partition: records, or a refusal.
-    pub(super) fn has_some(&self, asked: &FetchPartition, replica: BrokerId) -> bool {
-        let Some(partition) = self.partitions.get(&asked.partition) else { return true };
-        let limit = limit_for(partition, replica);
-        let fails = partition.may_read(asked).is_err()
-            || partition.diverging(asked) != Ok(None)
-            || asked.fetch_offset > partition.log.end();
-        fails || partition.log.holds_any(asked.fetch_offset, limit)
+    /// Notes what a follower's fetch says of it. Whether the fetch need not wait.
+    fn note_fetches(&mut self, request: &FetchRequest, turn: &mut Turn<'_, '_>) -> bool {
+        let mut is_ready = false;
+        for asked in &request.topics {
+            is_ready |= self.note_fetch(request.replica_id, asked, turn);
+        }
+        self.send_wishes(turn);
+        is_ready
     }
 
     pub(super) fn answer_fetch(
@@ -59,75 +60,34 @@ impl Replicas {
         let follower = request.replica_id;
         let mut responses = Vec::new();
         for asked in &request.topics {
-            if follower != BrokerId::NONE && self.has_nothing_new(follower, asked) {
-                continue;
+            let partition = self.partitions.get(&asked.partition);
+            let told = partition.and_then(|partition| partition.told_hw(follower));
+            let has_news = |partition: &Arc<Partition>| {
+                told != Some(partition.hw)
+                    || asked.fetch_offset != partition.log.end()
+                    || answers_otherwise(partition, asked)
+            };
+            // A follower is told only of partitions of which there is something to tell.
+            // Source: FetchSession (KIP-227): CachedPartition.maybeUpdateResponseData
+            if partition.is_none_or(has_news) {
+                let answer = read(partition, asked, follower, turn);
+                if told.is_some_and(|told| told != answer.high_watermark) {
+                    self.note_told(follower, &answer);
+                }
+                responses.push(answer);
             }
-            let answer = self.read(asked, follower, turn);
-            self.note_told(follower, &answer);
-            responses.push(answer);
         }
         let response = FetchResponse { responses };
         turn.answer(caller, response);
     }
 
-    /// A follower is told only of partitions of which there is something to tell.
-    // Source: FetchSession (KIP-227): CachedPartition.maybeUpdateResponseData
-    fn has_nothing_new(&self, id: BrokerId, asked: &FetchPartition) -> bool {
-        let Some(partition) = self.partitions.get(&asked.partition) else { return false };
-        let Role::Leader(leading) = &partition.role else { return false };
-        let told = leading.followers.get(&id).map(|follower| follower.told_hw);
-        told == Some(partition.hw)
-            && asked.fetch_offset == partition.log.end()
-            && partition.may_read(asked).is_ok()
-            && partition.diverging(asked) == Ok(None)
-    }
-
     fn note_told(&mut self, id: BrokerId, answer: &PartitionFetchResponse) {
-        if id != BrokerId::NONE
-            && let Some(partition) = self.partitions.get_mut(&answer.partition)
-            && let Role::Leader(leading) = &mut partition.role
+        if let Some(partition) = self.partitions.get_mut(&answer.partition)
+            && let Role::Leader(leading) = &mut Arc::make_mut(partition).role
             && let Some(follower) = leading.followers.get_mut(&id)
         {
             follower.told_hw = answer.high_watermark;
         }
-    }
-
-    fn read(
-        &self,
-        asked: &FetchPartition,
-        replica: BrokerId,
-        turn: &Turn<'_, '_>,
-    ) -> PartitionFetchResponse {
-        let mut answer = PartitionFetchResponse {
-            partition: asked.partition.clone(),
-            error: None,
-            high_watermark: Offset::NONE,
-            log_start_offset: Offset(0),
-            diverging_epoch: None,
-            records: Vec::new(),
-        };
-        let Some(partition) = self.partitions.get(&asked.partition) else {
-            answer.error = Some(turn.cache.refusal(&asked.partition));
-            return answer;
-        };
-        answer.error = partition.may_read(asked).err();
-        if answer.error.is_some() {
-            return answer;
-        }
-        answer.high_watermark = partition.hw;
-        match partition.diverging(asked) {
-            Err(error) => answer.error = Some(error),
-            Ok(Some(end)) => answer.diverging_epoch = Some(end),
-            Ok(None) if asked.fetch_offset > partition.log.end() => {
-                answer.error = Some(Error::OffsetOutOfRange);
-            }
-            Ok(None) => {
-                let limit = limit_for(partition, replica);
-                let max_bytes = asked.partition_max_bytes;
-                answer.records = partition.log.read(asked.fetch_offset, limit, max_bytes);
-            }
-        }
-        answer
     }
 
     /// Answers where logs begin and end.
@@ -159,13 +119,63 @@ impl Replicas {
         let followed: Vec<TopicPartition> = followed.map(|(tp, _)| tp.clone()).collect();
         for tp in followed {
             let partition = self.partitions.get_mut(&tp).expect("it was just there");
-            if let Role::Leader(leading) = &mut partition.role
+            if let Role::Leader(leading) = &mut Arc::make_mut(partition).role
                 && let Some(follower) = leading.followers.get_mut(&id)
             {
                 follower.told_hw = Offset::NONE;
             }
         }
     }
+}
+
+/// Whether there is something to answer of one partition: records, or a refusal.
+pub(super) fn has_some(partition: &Partition, asked: &FetchPartition, replica: BrokerId) -> bool {
+    asked.fetch_offset > partition.log.end()
+        || partition.log.holds_any(asked.fetch_offset, limit_for(partition, replica))
+        || answers_otherwise(partition, asked)
+}
+
+/// Whether the answer is not about records: a refusal, or where the logs part.
+pub(super) fn answers_otherwise(partition: &Partition, asked: &FetchPartition) -> bool {
+    partition.may_read(asked).is_err() || partition.diverging(asked) != Ok(None)
+}
+
+fn read(
+    partition: Option<&Arc<Partition>>,
+    asked: &FetchPartition,
+    replica: BrokerId,
+    turn: &Turn<'_, '_>,
+) -> PartitionFetchResponse {
+    let mut answer = PartitionFetchResponse {
+        partition: asked.partition.clone(),
+        error: None,
+        high_watermark: Offset::NONE,
+        log_start_offset: Offset(0),
+        diverging_epoch: None,
+        records: Vec::new(),
+    };
+    let Some(partition) = partition else {
+        answer.error = Some(turn.cache.refusal(&asked.partition));
+        return answer;
+    };
+    answer.error = partition.may_read(asked).err();
+    if answer.error.is_some() {
+        return answer;
+    }
+    answer.high_watermark = partition.hw;
+    match partition.diverging(asked) {
+        Err(error) => answer.error = Some(error),
+        Ok(Some(end)) => answer.diverging_epoch = Some(end),
+        Ok(None) if asked.fetch_offset > partition.log.end() => {
+            answer.error = Some(Error::OffsetOutOfRange);
+        }
+        Ok(None) => {
+            let limit = limit_for(partition, replica);
+            let max_bytes = asked.partition_max_bytes;
+            answer.records = partition.log.read(asked.fetch_offset, limit, max_bytes);
+        }
+    }
+    answer
 }
 
 /// Up to where a reader may read: a follower to the end, everybody else to the HW.

@@ -2,6 +2,7 @@
 //!
 //! *Invariant: the timer is armed for the first deadline.*
 
+use super::reading::has_some;
 use super::{Replicas, Waiter, WaitingFetch, WaitingProduce};
 use crate::kafka::broker::Turn;
 use crate::kafka::id::TopicPartition;
@@ -27,10 +28,13 @@ impl Replicas {
 
     /// A partition has moved: looks at all that wait for it.
     pub(super) fn wake(&mut self, tp: &TopicPartition, turn: &mut Turn<'_, '_>) {
+        let partition = self.partitions.get(tp);
         // What a fetch asks of other partitions has not moved: it would have been looked at then.
         let is_ready = |waiting: &WaitingFetch| {
             let asked = waiting.request.topics.iter().find(|asked| asked.partition == *tp);
-            asked.is_some_and(|asked| self.has_some(asked, waiting.request.replica_id))
+            asked.is_some_and(|asked| {
+                partition.is_none_or(|p| has_some(p, asked, waiting.request.replica_id))
+            })
         };
         let ready = self.fetches.iter().filter(|(_, waiting)| is_ready(waiting));
         let ready: Vec<u64> = ready.map(|(&number, _)| number).collect();
