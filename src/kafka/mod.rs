@@ -23,6 +23,7 @@ pub mod log;
 pub mod message;
 pub mod metadata_cache;
 pub mod partition;
+pub mod partition_map;
 pub mod partitioner;
 pub mod placement;
 pub mod producer;

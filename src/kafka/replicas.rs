@@ -21,6 +21,7 @@ use super::id::{BrokerId, ControllerEpoch, Offset, TopicName, TopicPartition};
 use super::log::PartitionLog;
 use super::message::{BrokerAddress, FetchRequest};
 use super::partition::Partition;
+use super::partition_map::PartitionMap;
 use super::wire::Caller;
 use super::words::BrokerTimer;
 use super::znodes::Config;
@@ -108,7 +109,7 @@ struct Fetcher {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Replicas {
     me: BrokerId,
-    partitions: OrdMap<TopicPartition, Arc<Partition>>,
+    partitions: PartitionMap<Arc<Partition>>,
     stored: StoredReplicas,
     fetchers: OrdMap<BrokerId, Fetcher>,
     controller_epoch: ControllerEpoch,
@@ -126,7 +127,7 @@ impl Replicas {
     pub fn new(me: BrokerId, stored: StoredReplicas) -> Replicas {
         Replicas {
             me,
-            partitions: OrdMap::new(),
+            partitions: PartitionMap::new(),
             stored,
             fetchers: OrdMap::new(),
             controller_epoch: ControllerEpoch(0),
@@ -161,7 +162,8 @@ impl Replicas {
     /// What a crash leaves.
     pub fn into_stored(self) -> StoredReplicas {
         let mut stored = self.stored;
-        for (tp, partition) in self.partitions.iter() {
+        for partition in self.partitions.values() {
+            let tp = &partition.tp;
             let (log, checkpointed_hw) = (partition.log.clone(), partition.checkpointed_hw);
             stored.insert(tp.clone(), StoredReplica { log, checkpointed_hw });
         }
@@ -170,8 +172,8 @@ impl Replicas {
 
     /// Writes all HWs down.
     pub fn checkpoint(&mut self) {
-        let moved = self.partitions.iter().filter(|(_, p)| p.checkpointed_hw != p.hw);
-        let moved: Vec<TopicPartition> = moved.map(|(tp, _)| tp.clone()).collect();
+        let moved = self.partitions.values().filter(|p| p.checkpointed_hw != p.hw);
+        let moved: Vec<TopicPartition> = moved.map(|p| p.tp.clone()).collect();
         for tp in moved {
             let partition = self.partitions.get_mut(&tp).expect("it was just there");
             Arc::make_mut(partition).checkpointed_hw = partition.hw;

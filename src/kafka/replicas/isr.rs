@@ -64,8 +64,8 @@ impl Replicas {
     pub fn shrink_isrs(&mut self, turn: &mut Turn<'_, '_>) {
         let lag = turn.settings.replica_lag_time_max;
         turn.out.arm(BrokerTimer::IsrExpiration, lag.divided_by(2));
-        let led = self.partitions.iter().filter(|(_, partition)| partition.leads());
-        let led: Vec<TopicPartition> = led.map(|(tp, _)| tp.clone()).collect();
+        let led = self.partitions.values().filter(|partition| partition.leads());
+        let led: Vec<TopicPartition> = led.map(|partition| partition.tp.clone()).collect();
         for tp in led {
             let lives = |id| turn.cache.broker(id).is_some();
             let rules = Rules { me: self.me, lag, min_isr: 1, lives: &lives };

@@ -179,7 +179,7 @@ impl Replicas {
             turn.out.tell(BrokerFact::LogDeleted { partition: tp.clone() });
             self.wake(tp, turn);
         }
-        if !self.partitions.keys().any(|other| other.topic == tp.topic) {
+        if !self.partitions.has_topic(&tp.topic) {
             self.configs.remove(&tp.topic);
         }
     }

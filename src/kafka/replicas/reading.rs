@@ -115,8 +115,8 @@ impl Replicas {
     }
 
     pub(super) fn forget_told(&mut self, id: BrokerId) {
-        let followed = self.partitions.iter().filter(|(_, p)| p.replicas.contains(&id));
-        let followed: Vec<TopicPartition> = followed.map(|(tp, _)| tp.clone()).collect();
+        let followed = self.partitions.values().filter(|p| p.replicas.contains(&id));
+        let followed: Vec<TopicPartition> = followed.map(|p| p.tp.clone()).collect();
         for tp in followed {
             let partition = self.partitions.get_mut(&tp).expect("it was just there");
             if let Role::Leader(leading) = &mut Arc::make_mut(partition).role

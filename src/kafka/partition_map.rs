@@ -1,0 +1,83 @@
+//! What a broker keeps for each of its partitions, by topic and number: every request looks in here
+//! for each partition that it names, and a topic's name and a number are found sooner apart.
+//!
+//! *Invariant: a topic is in it only with a partition; partitions ascend as their names do.*
+
+use super::id::{TopicName, TopicPartition};
+use crate::sim::OrdMap;
+
+/// A map from partitions.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PartitionMap<V> {
+    topics: OrdMap<TopicName, OrdMap<i32, V>>,
+}
+
+impl<V: Clone> PartitionMap<V> {
+    /// A map of nothing.
+    pub const fn new() -> Self {
+        PartitionMap { topics: OrdMap::new() }
+    }
+
+    /// What is there for a partition.
+    pub fn get(&self, of: &TopicPartition) -> Option<&V> {
+        self.topics.get(&of.topic)?.get(&of.partition)
+    }
+
+    /// What is there for a partition, to change.
+    pub fn get_mut(&mut self, of: &TopicPartition) -> Option<&mut V> {
+        self.topics.get_mut(&of.topic)?.get_mut(&of.partition)
+    }
+
+    /// Whether there is something for a partition.
+    pub fn contains_key(&self, of: &TopicPartition) -> bool {
+        self.get(of).is_some()
+    }
+
+    /// Whether there is something for any partition of a topic.
+    pub fn has_topic(&self, topic: &TopicName) -> bool {
+        self.topics.contains_key(topic)
+    }
+
+    /// Sets what is there for a partition.
+    pub fn insert(&mut self, of: TopicPartition, value: V) {
+        self.topics.entry(of.topic).or_default().insert(of.partition, value);
+    }
+
+    /// Takes out what is there for a partition.
+    pub fn remove(&mut self, of: &TopicPartition) -> Option<V> {
+        let of_topic = self.topics.get_mut(&of.topic)?;
+        let removed = of_topic.remove(&of.partition);
+        if of_topic.is_empty() {
+            self.topics.remove(&of.topic);
+        }
+        removed
+    }
+
+    /// What is there, by topic, then by number.
+    pub fn values(&self) -> impl Iterator<Item = &V> {
+        self.topics.values().flat_map(|of_topic| of_topic.values())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_topic_goes_with_its_last_partition() {
+        let mut map = PartitionMap::new();
+        for name in ["orders", "clicks"] {
+            for number in [10, 2] {
+                map.insert(TopicPartition::new(name, number), (name, number));
+            }
+        }
+        let all: Vec<_> = map.values().copied().collect();
+        assert_eq!(all, [("clicks", 2), ("clicks", 10), ("orders", 2), ("orders", 10)]);
+        assert_eq!(map.remove(&TopicPartition::new("orders", 2)), Some(("orders", 2)));
+        assert!(map.has_topic(&"orders".into()));
+        assert_eq!(map.remove(&TopicPartition::new("orders", 10)), Some(("orders", 10)));
+        assert!(!map.has_topic(&"orders".into()));
+        assert_eq!(map.get_mut(&TopicPartition::new("orders", 10)), None);
+        assert_eq!(map.get(&TopicPartition::new("clicks", 10)), Some(&("clicks", 10)));
+    }
+}
