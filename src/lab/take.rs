@@ -54,7 +54,7 @@ pub(super) struct Keyframe {
 }
 
 /// Between two keyframes lies no more than this, by [`weight_of`].
-const HEAVY: u64 = 4_000_000;
+const HEAVY: u64 = 8_000_000;
 /// Nor more records than this.
 const MANY: usize = 16_384;
 

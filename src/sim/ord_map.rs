@@ -79,13 +79,10 @@ impl<K: Ord, V> OrdMap<K, V> {
     where
         K: Borrow<Q>,
     {
+        let Some((_, before_last)) = self.chunks.split_last() else { return Err((0, 0)) };
         let ends_before = |chunk: &Chunk<K, V>| chunk[chunk.len() - 1].0.borrow() < key;
-        let number = self.chunks.partition_point(ends_before);
-        let Some(chunk) = self.chunks.get(number) else {
-            let last = number.saturating_sub(1);
-            return Err((last, self.chunks.get(last).map_or(0, |chunk| chunk.len())));
-        };
-        match chunk.binary_search_by(|(other, _)| other.borrow().cmp(key)) {
+        let number = before_last.partition_point(ends_before);
+        match self.chunks[number].binary_search_by(|(other, _)| other.borrow().cmp(key)) {
             Ok(at) => Ok((number, at)),
             Err(at) => Err((number, at)),
         }

@@ -92,12 +92,6 @@ impl<W: Vocabulary> Queue<W> {
         self.heap.peek().map(|Reverse((at, _, _))| *at)
     }
 
-    /// The next entry, after [`Queue::next_at`] has told that there is one.
-    pub(super) fn front(&self) -> Option<&Scheduled<W>> {
-        let Reverse((_, _, slot)) = self.heap.peek()?;
-        self.slots[*slot as usize].as_ref()
-    }
-
     /// Takes the next entry out.
     pub(super) fn pop(&mut self) -> Option<Scheduled<W>> {
         self.forget_stale();

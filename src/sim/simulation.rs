@@ -166,13 +166,7 @@ impl<P: Process> Sim<P> {
     /// Handles the next event and records it; tells which process moved, or none when nothing is
     /// left to happen.
     pub fn step(&mut self, trace: &mut Trace<Words<P>>) -> Option<ProcessId> {
-        loop {
-            let scheduled = self.queue.pop()?;
-            if let Some(process) = self.take(scheduled, trace) {
-                self.settle();
-                return Some(process);
-            }
-        }
+        self.step_before(Moment::after(SimTime::NEVER), trace)
     }
 
     /// Handles the next event if it comes before `moment` is reached; tells which process moved.
@@ -181,7 +175,13 @@ impl<P: Process> Sim<P> {
         moment: Moment,
         trace: &mut Trace<Words<P>>,
     ) -> Option<ProcessId> {
-        if self.comes_before(moment) { self.step(trace) } else { None }
+        let Scheduled { id, at, cause, pending, .. } = self.take_before(moment)?;
+        self.done = if at > self.now { 1 } else { self.done + 1 };
+        self.now = at;
+        let (process, event) = self.arrive(pending);
+        self.handle((id, cause), process, event, trace);
+        self.settle();
+        Some(process)
     }
 
     /// Handles every event up to `moment`, and moves the time there.
@@ -194,18 +194,19 @@ impl<P: Process> Sim<P> {
         self.settle();
     }
 
-    /// Whether there is an event to handle before `moment` is reached.
-    fn comes_before(&mut self, moment: Moment) -> bool {
+    /// Takes out what happens next, if that is before `moment` is reached.
+    fn take_before(&mut self, moment: Moment) -> Option<Scheduled<Words<P>>> {
         while let Some(at) = self.queue.next_at() {
             let done = if at == self.now { self.done } else { 0 };
             if at > moment.at || (at == moment.at && done >= moment.done) {
-                return false;
+                return None;
             }
-            if self.front_is_real() {
-                return true;
+            let front = self.queue.pop().expect("it was just there");
+            if let Some(real) = self.sift(front) {
+                return Some(real);
             }
         }
-        false
+        None
     }
 
     /// Clears what will not become an event off the front of this instant. After every change from
@@ -216,9 +217,6 @@ impl<P: Process> Sim<P> {
 
     /// Sifts the front of the queue; true if it stays there.
     fn front_is_real(&mut self) -> bool {
-        if self.queue.front().is_some_and(|scheduled| self.happens_as_it_is(scheduled)) {
-            return true;
-        }
         let Some(scheduled) = self.queue.pop() else { return false };
         match self.sift(scheduled) {
             Some(real) => {
@@ -274,40 +272,6 @@ impl<P: Process> Sim<P> {
     fn schedule(&mut self, at: SimTime, cause: EventId, pending: Pending<Words<P>>) {
         let (id, since) = (self.new_id(), self.now);
         self.queue.push(Scheduled { id, at, since, cause, pending });
-    }
-
-    /// Lets one entry of the queue happen. None if it turned out to be stale.
-    fn take(
-        &mut self,
-        scheduled: Scheduled<Words<P>>,
-        trace: &mut Trace<Words<P>>,
-    ) -> Option<ProcessId> {
-        let Scheduled { id, at, cause, pending, .. } = self.sift(scheduled)?;
-        self.done = if at > self.now { 1 } else { self.done + 1 };
-        self.now = at;
-        let (process, event) = self.arrive(pending);
-        self.handle((id, cause), process, event, trace);
-        Some(process)
-    }
-
-    /// Whether sifting an entry would leave it as it is: so it is with nearly all, and then it need
-    /// not be taken out of the queue and put back.
-    fn happens_as_it_is(&self, scheduled: &Scheduled<Words<P>>) -> bool {
-        let (from, to, view) = match &scheduled.pending {
-            Pending::Message { from, to, view, .. } => (*from, *to, *view),
-            Pending::Timer { process, timer } => {
-                let seat = &self.seats[process.index()];
-                let slot = seat.timers.get(timer).filter(|slot| slot.queued_at == scheduled.at);
-                let armed = slot.and_then(|slot| slot.armed);
-                let due = armed.map(|armed| (armed.at, armed.id));
-                return seat.power == Power::Running && due == Some((scheduled.at, scheduled.id));
-            }
-            _ => return false,
-        };
-        let (sender, receiver) = (&self.seats[from.index()], &self.seats[to.index()]);
-        receiver.power == Power::Running
-            && !sender.link(to).is_some_and(|link| link.cut)
-            && view >= receiver.link(from).map_or(0, |link| link.view)
     }
 
     /// Keeps an entry only if it becomes an event now: not if its connection is gone, its timer
@@ -410,7 +374,8 @@ impl<P: Process> Sim<P> {
         if !answers {
             return;
         }
-        let at = self.landing(scheduled.at, to, from);
+        let latency = self.network.latency.clone();
+        let at = landing(self.link(to, from), scheduled.at, &latency);
         self.schedule(at, scheduled.cause, Pending::Hangup { from: to, to: from, closing: view });
     }
 
@@ -493,29 +458,22 @@ impl<P: Process> Sim<P> {
 
     fn send(&mut self, cause: EventId, from: ProcessId, to: ProcessId, message: Message<P>) {
         assert!(from != to, "{} sends to itself", self.name(from));
-        let at = self.landing(self.now, from, to);
+        let (now, latency) = (self.now, self.network.latency.clone());
         let link = self.link(from, to);
+        let at = landing(link, now, &latency);
         link.open = true;
         let view = link.view;
         self.schedule(at, cause, Pending::Message { from, to, view, message });
     }
 
-    /// Draws when something sent at `sent_at` lands: in order behind what was sent before.
-    fn landing(&mut self, sent_at: SimTime, from: ProcessId, to: ProcessId) -> SimTime {
-        let range = self.network.latency.clone();
-        let link = self.link(from, to);
-        let late = link.delay_next.take().unwrap_or(Span::ZERO);
-        let span = draw_span(&mut link.latency, &range);
-        link.last_landing = link.last_landing.max(sent_at + span + late);
-        link.last_landing
-    }
-
     fn hang_up(&mut self, cause: EventId, me: ProcessId, peer: ProcessId) {
-        if !self.link(me, peer).open {
+        let (now, latency) = (self.now, self.network.latency.clone());
+        let link = self.link(me, peer);
+        if !link.open {
             return;
         }
-        let at = self.landing(self.now, me, peer);
-        let closing = self.link(me, peer).close();
+        let at = landing(link, now, &latency);
+        let closing = link.close();
         self.schedule(at, cause, Pending::Hangup { from: me, to: peer, closing });
     }
 
@@ -594,6 +552,14 @@ impl<P: Process> Sim<P> {
 /// Whether the wish needs a process that runs: one that has just exited only tells what it did.
 fn is_deed<W: Vocabulary>(effect: &Effect<W>) -> bool {
     !matches!(effect, Effect::Tell(_) | Effect::Because(_))
+}
+
+/// Draws when something sent at `sent_at` lands: in order behind what was sent before.
+fn landing(link: &mut Link, sent_at: SimTime, latency: &Range<Span>) -> SimTime {
+    let late = link.delay_next.take().unwrap_or(Span::ZERO);
+    let span = draw_span(&mut link.latency, latency);
+    link.last_landing = link.last_landing.max(sent_at + span + late);
+    link.last_landing
 }
 
 fn draw_span(stream: &mut Stream, range: &Range<Span>) -> Span {
