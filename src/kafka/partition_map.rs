@@ -12,12 +12,13 @@ pub struct PartitionMap<V> {
     topics: OrdMap<TopicName, OrdMap<i32, V>>,
 }
 
-impl<V: Clone> PartitionMap<V> {
-    /// A map of nothing.
-    pub const fn new() -> Self {
+impl<V> Default for PartitionMap<V> {
+    fn default() -> Self {
         PartitionMap { topics: OrdMap::new() }
     }
+}
 
+impl<V: Clone> PartitionMap<V> {
     /// What is there for a partition.
     pub fn get(&self, of: &TopicPartition) -> Option<&V> {
         self.topics.get(&of.topic)?.get(&of.partition)
@@ -65,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_topic_goes_with_its_last_partition() {
-        let mut map = PartitionMap::new();
+        let mut map = PartitionMap::default();
         for name in ["orders", "clicks"] {
             for number in [10, 2] {
                 map.insert(TopicPartition::new(name, number), (name, number));

@@ -127,7 +127,7 @@ impl Replicas {
     pub fn new(me: BrokerId, stored: StoredReplicas) -> Replicas {
         Replicas {
             me,
-            partitions: PartitionMap::new(),
+            partitions: PartitionMap::default(),
             stored,
             fetchers: OrdMap::new(),
             controller_epoch: ControllerEpoch(0),
