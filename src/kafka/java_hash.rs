@@ -36,13 +36,41 @@ pub fn of_partition(partition: &TopicPartition) -> i32 {
 }
 
 /// Which of a few texts comes first in a Scala hash map, which breaks ties for Kafka.
-// Source: scala.collection.immutable.HashMap (2.13), through the iterator of its root
-// Real: texts whose places collide come after all others; here they do so in their order among
-// themselves, because of the handful of names in question none collide deeper.
 pub fn first_in_scala_map<'a>(texts: &[&'a str]) -> Option<&'a str> {
-    let place = |text: &str| scala_place(hash(text).cast_unsigned()) & 31;
-    let alone = |text: &&str| texts.iter().filter(|other| place(other) == place(text)).count() == 1;
-    texts.iter().copied().min_by_key(|text| (!alone(text), place(text)))
+    let hashes: Vec<i32> = texts.iter().map(|text| hash(text)).collect();
+    texts.iter().copied().min_by_key(|text| trie_place(hash(text), &hashes))
+}
+
+/// The place of an offset among those that are committed together: they pass through a mutable
+/// hash map, of which up to four are handed on as they come, and more in an immutable one.
+// Source: GroupCoordinatorAdapter.commitOffsets (3.4), mutable.HashMap.put0, immutable.Map.from
+pub fn commit_place(partition: &TopicPartition, all: &[TopicPartition]) -> u64 {
+    let with_no_id = |partition| of_partition(partition).wrapping_add(31 * 31);
+    let hash = with_no_id(partition);
+    if all.len() > 4 {
+        return trie_place(hash, &all.iter().map(with_no_id).collect::<Vec<_>>());
+    }
+    let mixed = hash.cast_unsigned() ^ (hash.cast_unsigned() >> 16);
+    (u64::from(mixed & 15) << 32) | u64::from(mixed ^ (1 << 31))
+}
+
+/// The place of a hash in the walk through an immutable map of all these: each node gives its own
+/// entries, then its children, both by five bits of the hash a level.
+// Source: scala.collection.immutable.HashMap, ChampBaseIterator (2.13)
+fn trie_place(hash: i32, all: &[i32]) -> u64 {
+    let mixed = scala_place(hash.cast_unsigned());
+    let mut place = 0;
+    for level in 0..7 {
+        let below = u32::MAX >> 32u32.saturating_sub(5 * level + 5);
+        let akin = |other: &&i32| (scala_place(other.cast_unsigned()) ^ mixed) & below == 0;
+        let is_alone = all.iter().filter(akin).count() < 2;
+        let chunk = u64::from((mixed >> (5 * level)) & 31);
+        place = (place << 6) | (u64::from(!is_alone) << 5) | chunk;
+        if is_alone {
+            return place << (6 * (6 - level));
+        }
+    }
+    place
 }
 
 // Source: scala.collection.Hashing.improve
@@ -64,6 +92,25 @@ mod tests {
             assert_eq!(hash(text), expected, "{text}");
         }
         assert_eq!(absolute(i32::MIN), 0);
+    }
+
+    #[test]
+    fn offsets_are_committed_in_the_order_of_a_hash_map() {
+        let all = [("bills", 0), ("bills", 1), ("orders", 0)];
+        let all: Vec<TopicPartition> = all.map(|(t, n)| TopicPartition::new(t, n)).into();
+        let mut walked = all.clone();
+        walked.sort_by_key(|partition| commit_place(partition, &all));
+        let names: Vec<String> = walked.iter().map(ToString::to_string).collect();
+        assert_eq!(names, ["orders-0", "bills-0", "bills-1"]);
+    }
+
+    #[test]
+    fn an_entry_comes_before_the_children_of_its_node() {
+        let mixed = |hash: i32| scala_place(hash.cast_unsigned()) & 31;
+        let shared: Vec<i32> = (0..200).filter(|hash| mixed(*hash) == mixed(0)).take(2).collect();
+        let alone = (0..200).find(|hash| mixed(*hash) > mixed(0)).expect("hashes are spread");
+        let all = [shared[0], shared[1], alone];
+        assert!(shared.iter().all(|hash| trie_place(*hash, &all) > trie_place(alone, &all)));
     }
 
     #[test]

@@ -44,7 +44,9 @@ impl GroupCoordinator {
             return desk.answer(caller, OffsetCommitResponse { topics: refused });
         }
         let stamp = |(p, offset): (TopicPartition, CommittedOffset)| (p, stamped(offset, desk));
-        let offsets: Vec<_> = known.into_iter().map(stamp).collect();
+        let mut offsets: Vec<_> = known.into_iter().map(stamp).collect();
+        let all: Vec<TopicPartition> = offsets.iter().map(|(p, _)| p.clone()).collect();
+        sort::by_key(&mut offsets, |(p, _)| java_hash::commit_place(p, &all));
         let group = ask.member.group_id;
         self.turn_or_new(&group, desk).store_offsets(caller, offsets, refused);
     }

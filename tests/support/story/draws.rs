@@ -1,6 +1,8 @@
 //! How recorded draws fell, so that ours fall the same way.
 //! *Invariant: a draw is given its outcome and no more; what follows from it is ours.*
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 use zootrope::kafka::id::BrokerId;
 use zootrope::kafka::placement::{Candidate, Deal, in_cache_order, place};
@@ -45,6 +47,22 @@ pub fn of_client(step: &Step, recorded: &Value) -> Vec<(&'static str, u64)> {
         Step::Tool { name, .. } if name == "kafka-reassign-partitions" => order_of_calls(recorded),
         _ => Vec::new(),
     }
+}
+
+/// Members that were too late for a generation, as another followed at once: how many each missed
+/// of those that some other member had.
+pub fn late_members(recorded: &Value) -> BTreeMap<String, usize> {
+    let output = &recorded["output"];
+    let members = output["members"].as_object().into_iter().flatten();
+    let assigned = |words: &Value| {
+        let words = words.as_array().into_iter().flatten();
+        words.filter(|word| word.get("assigned").is_some()).count()
+    };
+    let counts: Vec<(&String, usize)> =
+        members.map(|(name, words)| (name, assigned(words))).collect();
+    let most = counts.iter().map(|(_, count)| *count).max().unwrap_or(0);
+    let late = counts.into_iter().filter(|(_, count)| *count > 0 && *count < most);
+    late.map(|(name, count)| (name.clone(), most - count)).collect()
 }
 
 /// The brokers that noted a change of their settings, as places among those that had not yet.

@@ -95,6 +95,9 @@ impl Teller<'_> {
         };
         self.has_new_generation |=
             matches!(fact, GroupFact::Stable { .. } | GroupFact::Empty { .. });
+        if matches!(fact, GroupFact::CompletingRebalance { .. }) {
+            self.hold_late_members();
+        }
         self.groups.insert(group, fact);
     }
 

@@ -69,7 +69,9 @@ pub struct Teller<'a> {
     /// A group has a new generation in this step.
     pub(super) has_new_generation: bool,
     pub(super) runs: u32,
-    /// Proxies that stand still so that others win a race, and until when.
+    /// Members that miss generations in this step, and how many.
+    late: BTreeMap<String, usize>,
+    /// Proxies and members that stand still so that others win a race, and until when.
     held: Vec<(SimTime, ProcessId)>,
     pub(super) group: Option<String>,
 }
@@ -145,6 +147,7 @@ impl<'a> Teller<'a> {
             groups: BTreeMap::new(),
             has_new_generation: false,
             runs: 0,
+            late: BTreeMap::new(),
             held: Vec::new(),
             group: None,
         };
@@ -241,6 +244,7 @@ impl<'a> Teller<'a> {
         members.into_iter().for_each(|member| self.fix_asked(member));
         self.asked = draws::asked(&step, recorded);
         self.further = draws::of_client(&step, recorded);
+        self.late = draws::late_members(recorded);
         let mut talk = Vec::new();
         self.take_a_moment(&step, &mut talk)?;
         let mut awaited = self.carry_out(&step)?;
@@ -441,13 +445,26 @@ impl<'a> Teller<'a> {
                 stage.proxy.map(|proxy| (proxy, span))
             })
             .collect();
-        for (proxy, span) in losers {
-            if self.sim.power(proxy) == Power::Running {
-                self.act("freeze", move |i| i.freeze(proxy));
-                self.held.push((self.sim.now() + span, proxy));
-            }
+        losers.into_iter().for_each(|(proxy, span)| self.hold(proxy, span));
+    }
+
+    /// A generation was made: members that are to be too late for it stand still.
+    pub(super) fn hold_late_members(&mut self) {
+        let late: Vec<String> = self.late.keys().cloned().collect();
+        for name in late {
+            let left = self.late.get_mut(&name).filter(|left| **left > 0);
+            let Some((left, stage)) = left.zip(self.clients.get(&name).copied()) else { continue };
+            *left -= 1;
+            self.hold(stage.process, Span::ms(150));
         }
-        self.held.sort();
+    }
+
+    fn hold(&mut self, process: ProcessId, span: Span) {
+        if self.sim.power(process) == Power::Running {
+            self.act("freeze", move |i| i.freeze(process));
+            self.held.push((self.sim.now() + span, process));
+            self.held.sort();
+        }
     }
 }
 
