@@ -205,10 +205,14 @@ pub fn bootstrap(cluster: &Cluster) -> Bootstrap {
         .collect();
     let brokers = cluster.processes().find_map(|(_, _, process)| process.broker());
     let shown: Vec<&str> = known.iter().map(|(_, address)| &**address).collect();
+    let ensemble = connection(cluster, crate::sim::Span::ZERO).servers;
+    let servers = ensemble.iter().map(|server| format!("zk{}:2181", server.id));
     Bootstrap {
         shown: shown.join(",").into(),
         processes: known.iter().map(|(id, _)| *id).collect(),
         release: brokers.map_or(Release::V3_9_1, |broker| broker.settings().release),
+        zookeeper_connect: servers.collect::<Vec<_>>().join(",").into(),
+        ensemble,
     }
 }
 

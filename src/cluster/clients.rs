@@ -92,14 +92,15 @@ impl NewConsumer {
         let topics = line.must("topics", "TOPIC,TOPIC…")?;
         let topics = topics.text.split(',').map(Arc::from).collect();
         let mut new = NewConsumer { process, group, topics, settings: Arc::from([]) };
-        let mut trial = new.to_settings(Arc::from([ProcessId(0)]));
+        let mut trial = new.to_settings(Arc::from([ProcessId(0)]), Release::V3_9_1);
         new.settings = pairs(line, |name, value| trial.set(name, value))?;
         Ok(new)
     }
 
-    fn to_settings(&self, bootstrap: Arc<[ProcessId]>) -> ConsumerSettings {
+    fn to_settings(&self, bootstrap: Arc<[ProcessId]>, release: Release) -> ConsumerSettings {
         let topics: Vec<&str> = self.topics.iter().map(|topic| &**topic).collect();
-        let mut settings = ConsumerSettings::new(&self.process.0, &self.group, &topics, bootstrap);
+        let settings = ConsumerSettings::new(&self.process.0, &self.group, &topics, bootstrap);
+        let mut settings = settings.of_release(release);
         for (name, value) in &*self.settings {
             settings.set(name, value).expect("checked when it was read");
         }
@@ -119,13 +120,14 @@ impl NewProducer {
             None => None,
         };
         let mut new = NewProducer { process, steady, settings: Arc::from([]) };
-        let mut trial = new.to_settings(Arc::from([ProcessId(0)]));
+        let mut trial = new.to_settings(Arc::from([ProcessId(0)]), Release::V3_9_1);
         new.settings = pairs(line, |name, value| trial.set(name, value))?;
         Ok(new)
     }
 
-    fn to_settings(&self, bootstrap: Arc<[ProcessId]>) -> ProducerSettings {
-        let mut settings = ProducerSettings::new(&self.process.0, bootstrap);
+    fn to_settings(&self, bootstrap: Arc<[ProcessId]>, release: Release) -> ProducerSettings {
+        let settings = ProducerSettings::new(&self.process.0, bootstrap);
+        let mut settings = settings.of_release(release);
         settings.steady = self.steady.clone();
         for (name, value) in &*self.settings {
             settings.set(name, value).expect("checked when it was read");
@@ -194,13 +196,15 @@ impl fmt::Display for NewProducer {
 
 /// The process of a new consumer.
 pub(super) fn consumer(new: &NewConsumer, cluster: &Cluster) -> Result<AnyProcess, Refusal> {
-    let settings = new.to_settings(bootstrap(cluster)?);
+    let settings =
+        new.to_settings(bootstrap(cluster)?, super::any_process::bootstrap(cluster).release);
     Ok(AnyProcess::Consumer(Box::new(Consumer::new(settings))))
 }
 
 /// The process of a new producer.
 pub(super) fn producer(new: &NewProducer, cluster: &Cluster) -> Result<AnyProcess, Refusal> {
-    let settings = new.to_settings(bootstrap(cluster)?);
+    let settings =
+        new.to_settings(bootstrap(cluster)?, super::any_process::bootstrap(cluster).release);
     Ok(AnyProcess::Producer(Box::new(Producer::new(settings))))
 }
 
@@ -212,8 +216,7 @@ fn bootstrap(cluster: &Cluster) -> Result<Arc<[ProcessId]>, Refusal> {
 /// Reads the words of a tool's command line, options and all.
 pub(super) fn command_line(tool: &'static str, line: &mut Line) -> Result<Command, Trouble> {
     let words = line.as_typed();
-    let trial =
-        Bootstrap { shown: "".into(), processes: [ProcessId(0)].into(), release: Release::V3_9_1 };
+    let trial = Bootstrap { processes: [ProcessId(0)].into(), ..Bootstrap::nowhere() };
     Tool::read(tool, &words, trial).map_err(|usage| line.missing(&usage.to_string()))?;
     Ok(Command::Type { tool, words: words.into_iter().map(Arc::from).collect() })
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::error::Error;
 use super::id::{BrokerId, TopicName, TopicPartition};
+use super::znodes::{ConfigType, DEFAULT_ENTITY};
 use crate::sim::{OrdMap, Span};
 
 /// A refusal with what it says to people.
@@ -77,6 +78,17 @@ pub enum ConfigResource {
     Broker(BrokerId),
     /// All brokers (`<default>`).
     AllBrokers,
+}
+
+impl ConfigResource {
+    /// Where its settings are in ZooKeeper.
+    pub fn entity(&self) -> (ConfigType, String) {
+        match self {
+            ConfigResource::Topic(topic) => (ConfigType::Topics, topic.to_string()),
+            ConfigResource::Broker(broker) => (ConfigType::Brokers, broker.to_string()),
+            ConfigResource::AllBrokers => (ConfigType::Brokers, DEFAULT_ENTITY.to_owned()),
+        }
+    }
 }
 
 /// Asks for settings.

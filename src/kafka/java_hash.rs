@@ -73,6 +73,45 @@ fn trie_place(hash: i32, all: &[i32]) -> u64 {
     place
 }
 
+/// Orders partitions as a mutable Scala set goes through them.
+// Source: scala.collection.mutable.FlatHashTable (2.12): 32 slots, doubled once 45 % are full
+pub fn in_scala_set_order(tps: &mut Vec<TopicPartition>) {
+    let mut slots = 32;
+    while tps.len() as u64 * 1000 >= slots * 450 {
+        slots *= 2;
+    }
+    crate::sim::sort::by_key(tps, |tp| slot(of_partition(tp), slots));
+}
+
+/// Orders things by their hashes as a mutable Scala map goes through them: from its last slot on.
+// Source: scala.collection.mutable.HashTable (2.12): 16 slots, doubled once 75 % are full
+pub fn in_scala_map_order<T>(items: &mut Vec<T>, hash: impl Fn(&T) -> i32) {
+    let mut slots = 16;
+    while items.len() as u64 * 1000 > slots * 750 {
+        slots *= 2;
+    }
+    crate::sim::sort::by_key(items, |item| std::cmp::Reverse(slot(hash(item), slots)));
+}
+
+/// Orders things by their hashes as an immutable Scala map of more than four goes through them.
+// Source: scala.collection.immutable.HashMap.HashTrieMap (2.12): five bits a level, lowest first
+pub fn in_scala_trie_order<T>(items: &mut Vec<T>, hash: impl Fn(&T) -> i32) {
+    crate::sim::sort::by_key(items, |item| {
+        let place = scala_place(hash(item).cast_unsigned());
+        [0, 5, 10, 15, 20, 25, 30].map(|level| (place >> level) & 31)
+    });
+}
+
+/// The slot of a hash in a mutable table of that many.
+// Source: scala.collection.mutable.HashTable.HashUtils.improve, index; util.hashing.byteswap32
+// Real: what shares a slot stands in the order of its coming; here in the order given.
+fn slot(hash: i32, slots: u64) -> u32 {
+    const FACTOR: u32 = 0x9e37_75cd;
+    let bits = slots.trailing_zeros();
+    let mixed = hash.cast_unsigned().wrapping_mul(FACTOR).swap_bytes().wrapping_mul(FACTOR);
+    mixed.rotate_right(bits) >> (32 - bits)
+}
+
 // Source: scala.collection.Hashing.improve
 fn scala_place(hash: u32) -> u32 {
     let mut place = hash.wrapping_add(!(hash << 9));
@@ -133,5 +172,23 @@ mod tests {
         for (group, expected) in table {
             assert_eq!(coordinator_partition(group, 50), expected, "{group}");
         }
+    }
+
+    #[test]
+    fn mutable_scala_tables_are_walked_as_recorded() {
+        let named = |names: &[(&str, i32)]| -> Vec<TopicPartition> {
+            names.iter().map(|(topic, number)| TopicPartition::new(*topic, *number)).collect()
+        };
+        let offsets = "__consumer_offsets";
+        let expected = named(&[("orders", 1), ("orders", 2), (offsets, 1), (offsets, 2)]);
+        let mut set = named(&[(offsets, 2), ("orders", 1), ("orders", 2), (offsets, 1)]);
+        in_scala_set_order(&mut set);
+        assert_eq!(set, expected);
+        let mut map = named(&[("orders", 0), ("orders", 1)]);
+        in_scala_map_order(&mut map, of_partition);
+        assert_eq!(map, named(&[("orders", 1), ("orders", 0)]));
+        let mut brokers = vec![1, 2, 3];
+        in_scala_map_order(&mut brokers, |id| *id);
+        assert_eq!(brokers, [2, 1, 3]);
     }
 }

@@ -8,8 +8,8 @@
 //!   follower 3      0 1 2 3 4│      LEO 5  ──▶    HW = min over the maximal ISR = 5
 //! ```
 //!
-//! *Invariant: a leader's HW never goes down; nobody leaves or enters the ISR but by the
-//! controller.*
+//! *Invariant: a leader's HW never goes down; nobody leaves or enters the ISR before that is
+//! written.*
 // Source: kafka.cluster.Partition, Replica (3.9)
 
 use std::sync::Arc;
@@ -20,6 +20,7 @@ use super::error::Error;
 use super::id::{BrokerId, ControllerEpoch, LeaderEpoch, Offset, TopicPartition};
 use super::log::PartitionLog;
 use super::message::{EpochEndOffset, FetchPartition};
+use super::release::Release;
 use crate::sim::{OrdMap, SimTime, Span};
 
 /// What a leader knows of a follower.
@@ -104,8 +105,10 @@ pub struct Rules<'a> {
     pub lag: Span,
     /// `min.insync.replicas` of the topic.
     pub min_isr: i32,
-    /// Whether a broker lives.
+    /// Whether a broker may be in ISRs.
     pub lives: &'a dyn Fn(BrokerId) -> bool,
+    /// By whose rules.
+    pub release: Release,
 }
 
 impl Partition {
@@ -208,13 +211,14 @@ impl Partition {
     // Source: Partition.maybeIncrementLeaderHW
     pub fn raise_hw(&mut self, rules: Rules<'_>, now: SimTime) -> bool {
         let Role::Leader(leading) = &self.role else { return false };
-        if self.isr.len() < self.effective_min_isr(rules.min_isr) {
+        let too_few = self.isr.len() < self.effective_min_isr(rules.min_isr);
+        if too_few && rules.release.hw_waits_for_min_isr() {
             return false;
         }
         let end = self.log.end();
         let mut hw = end;
         for (&id, follower) in &leading.followers {
-            let joins = || follower.is_caught_up(end, rules.lag, now) && (rules.lives)(id);
+            let joins = || follower.is_caught_up(end, rules, now) && (rules.lives)(id);
             if follower.leo < hw && (self.counts(id) || joins()) {
                 hw = follower.leo;
             }
@@ -269,7 +273,7 @@ impl Partition {
         }
         let keeps_up = |id: &BrokerId| {
             let follower = leading.followers.get(id);
-            *id == rules.me || follower.is_some_and(|f| f.is_caught_up(end, rules.lag, now))
+            *id == rules.me || follower.is_some_and(|f| f.is_caught_up(end, rules, now))
         };
         let new_isr: Vec<BrokerId> = isr.iter().copied().filter(keeps_up).collect();
         if new_isr.len() == isr.len() {
@@ -308,9 +312,7 @@ impl Partition {
     pub fn isr_refused(&mut self, error: Error) -> bool {
         match error {
             Error::IneligibleReplica => {
-                if let Some(leading) = self.leading() {
-                    leading.pending = None;
-                }
+                self.give_up_isr();
                 false
             }
             Error::UnknownTopicOrPartition
@@ -318,6 +320,13 @@ impl Partition {
             | Error::InvalidUpdateVersion
             | Error::InvalidRequest => false,
             _ => true,
+        }
+    }
+
+    /// The ISR stays as it is, whatever was asked for.
+    pub fn give_up_isr(&mut self) {
+        if let Some(leading) = self.leading() {
+            leading.pending = None;
         }
     }
 
@@ -393,8 +402,9 @@ impl Follower {
 
     /// Whether it has all, or had all not long ago.
     // Source: ReplicaState.isCaughtUp
-    pub fn is_caught_up(&self, leader_end: Offset, lag: Span, now: SimTime) -> bool {
-        let recently = |at: SimTime| now.since(at) <= lag;
-        self.leo == leader_end || self.last_caught_up.is_some_and(recently)
+    pub fn is_caught_up(&self, leader_end: Offset, rules: Rules<'_>, now: SimTime) -> bool {
+        let recently = |at: SimTime| now.since(at) <= rules.lag;
+        let has_all = self.leo == leader_end && !rules.release.silence_is_lag();
+        has_all || self.last_caught_up.is_some_and(recently)
     }
 }

@@ -5,6 +5,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::producer::words::Keyless;
+
 macro_rules! releases {
     ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {
         /// A release, in the order of their age.
@@ -128,6 +130,155 @@ impl Release {
         self >= Release::V2_8_2
     }
 
+    /// Whether leaders write their ISRs to ZooKeeper themselves, and note there that they did.
+    // Source: ReplicationUtils.updateLeaderAndIsr, before KIP-497 (2.7)
+    pub fn leaders_write_isrs(self) -> bool {
+        self <= Release::V2_3_1
+    }
+
+    /// Whether only registered brokers may be in ISRs.
+    // Source: KAFKA-13916, KIP-841 (3.3)
+    pub fn isrs_want_live_brokers(self) -> bool {
+        self >= Release::V3_9_1
+    }
+
+    /// Whether a leader ignores a follower that has not heard of its epoch. To 2.3 it takes such a
+    /// one back into the ISR.
+    // Source: delete-a-broker-registration.2.3.1, 5; freeze-the-controller.2.3.1, 8
+    pub fn followers_name_their_leaders_epoch(self) -> bool {
+        self >= Release::V2_8_2
+    }
+
+    /// Whether a stopping broker asks ZooKeeper who is controller.
+    // Source: KafkaServer.controlledShutdown (2.3)
+    pub fn controllers_are_found_in_zookeeper(self) -> bool {
+        self <= Release::V2_3_1
+    }
+
+    /// Whether replicas that change together do so broker by broker in the order of a mutable Scala
+    /// map.
+    // Source: ReplicaStateMachine.handleStateChanges (Scala 2.12); delete-a-topic.2.3.1, 6
+    pub fn brokers_come_in_hash_order(self) -> bool {
+        self <= Release::V2_3_1
+    }
+
+    /// Whether the HW stays where it is while there are too few replicas in sync.
+    // Source: KIP-966 (3.7)
+    pub fn hw_waits_for_min_isr(self) -> bool {
+        self >= Release::V3_9_1
+    }
+
+    /// Whether a follower that has all records lags once it has been silent for too long.
+    // Source: Partition.getOutOfSyncReplicas, before KAFKA-7152 (2.1)
+    pub fn silence_is_lag(self) -> bool {
+        self <= Release::V1_1_1
+    }
+
+    /// Whether `kafka-topics` writes topics to ZooKeeper itself, and reads them there.
+    // Source: KIP-377 (2.2)
+    pub fn topics_are_made_in_zookeeper(self) -> bool {
+        self <= Release::V1_1_1
+    }
+
+    /// Whether `kafka-configs` writes the settings of topics to ZooKeeper itself.
+    // Source: KAFKA-7904 (2.5)
+    pub fn topics_are_configured_in_zookeeper(self) -> bool {
+        self <= Release::V2_3_1
+    }
+
+    /// Whether brokers take new settings through `kafka-configs`.
+    // Source: KIP-226 (1.1)
+    pub fn brokers_are_configured_by_themselves(self) -> bool {
+        self >= Release::V1_1_1
+    }
+
+    /// Whether moves are wished for in `/admin/reassign_partitions`, and told nowhere else.
+    // Source: KIP-455 (2.4; its tool 2.6)
+    pub fn moves_are_wished_in_zookeeper(self) -> bool {
+        self <= Release::V2_3_1
+    }
+
+    /// Whether a controller that has taken wishes for moves writes down again those that are left.
+    // Source: KafkaController.removePartitionsFromReassignedPartitions (2.1)
+    pub fn wishes_are_written_again(self) -> bool {
+        self == Release::V2_3_1
+    }
+
+    /// Whether `kafka-topics` says what it has created where brokers did it, and unwraps what they
+    /// threw.
+    // Source: TopicCommand (2.4)
+    pub fn tools_tell_what_is_created(self) -> bool {
+        self >= Release::V2_8_2
+    }
+
+    /// Whether refusals of topics begin with a capital, quote the name and end with a full stop.
+    // Source: org.apache.kafka.common.internals.Topic, AdminUtils (0.11)
+    pub fn tools_spell_capitals(self) -> bool {
+        self >= Release::V1_1_1
+    }
+
+    /// Whether `kafka-topics` shows an Optional as it is.
+    // Source: TopicCommand.ensureTopicExists
+    pub fn tools_show_optionals(self) -> bool {
+        self >= Release::V2_8_2
+    }
+
+    /// Whether clients have the defaults that are safe: acks=all and idempotence, sessions of 45 s,
+    /// and assignors that can do without stopping everybody.
+    // Source: KIP-679, KIP-735, KAFKA-12487 (3.0)
+    pub fn clients_are_careful(self) -> bool {
+        self >= Release::V3_9_1
+    }
+
+    /// Whether producers send again what has failed until their delivery timeout.
+    // Source: KIP-91, KIP-571 (2.1)
+    pub fn producers_try_again(self) -> bool {
+        self >= Release::V2_3_1
+    }
+
+    /// Whether producers wait longer after each failure.
+    // Source: KIP-580 (3.7)
+    pub fn backoffs_grow(self) -> bool {
+        self >= Release::V3_9_1
+    }
+
+    /// How producers find a partition for records without a key.
+    // Source: KIP-480 (2.4), KIP-794 (3.3)
+    pub fn keyless(self) -> Keyless {
+        match self {
+            Release::V3_9_1 => Keyless::StickyBytes,
+            Release::V2_8_2 => Keyless::StickyBatch,
+            _ => Keyless::RoundRobin,
+        }
+    }
+
+    /// Whether a member that joins says what it gives up even if that is nothing, and one that
+    /// closes says nothing of it.
+    // Source: ConsumerCoordinator.onJoinPrepare, before KIP-429 (2.4)
+    pub fn joining_revokes(self) -> bool {
+        self <= Release::V2_3_1
+    }
+
+    /// Whether `kafka-consumer-groups` shows a member's partitions without their topics, and two
+    /// spaces behind a coordinator's address.
+    // Source: ConsumerGroupCommand (2.4 on: KAFKA-8730 …)
+    pub fn members_show_no_topics(self) -> bool {
+        self >= Release::V2_8_2
+    }
+
+    /// Whether there are consumers that meet in ZooKeeper still.
+    // Source: KAFKA-2983 (removed in 2.0)
+    pub fn has_old_consumers(self) -> bool {
+        self <= Release::V1_1_1
+    }
+
+    /// Whether `kafka-consumer-groups` has columns of one width, and shows nothing of members while
+    /// nothing is committed.
+    // Source: ConsumerGroupCommand (0.10.2)
+    pub fn groups_are_shown_plainly(self) -> bool {
+        self <= Release::V0_10_2_2
+    }
+
     /// Whether a note of changed settings says whose by its path, and not by the topic alone.
     // Source: KIP-21 (0.9)
     pub fn config_changes_name_paths(self) -> bool {
@@ -158,11 +309,11 @@ impl Release {
         self >= Release::V3_9_1
     }
 
-    /// Whether a leader looks for a higher HW once the controller has written an ISR. Before,
-    /// a waiting produce request could run out though all in sync had what it brought.
+    /// Whether a leader looks for a higher HW once an ISR is written. In 2.7 and 2.8 it did not: a
+    /// waiting produce request could run out though all in sync had what it brought.
     // Source: KAFKA-13091 (3.0), Partition.submitAlterPartition
     pub fn isr_changes_raise_the_hw(self) -> bool {
-        self >= Release::V3_9_1
+        self.leaders_write_isrs() || self >= Release::V3_9_1
     }
 
     /// The version of the JSON in `/feature`.

@@ -1,6 +1,6 @@
 //! All replicas of one broker: it obeys the controller (`obeying`), fetches what it follows
 //! (`following`), answers for what it leads (`reading`, `appending`), lets requests wait for what
-//! they want (`waiting`), and asks for other ISRs (`isr`).
+//! they want (`waiting`), and asks for other ISRs (`isr`) or writes them (`written`).
 //!
 //! Not here: one replica's own rules (`partition`), and the groups (`group`).
 //!
@@ -33,6 +33,7 @@ mod isr;
 mod obeying;
 mod reading;
 mod waiting;
+mod written;
 
 /// How soon a leader asks the controller again.
 // Source: DefaultAlterPartitionManager (retry after 50 ms); BrokerToControllerRequestThread
@@ -120,6 +121,7 @@ pub struct Replicas {
     wishes: OrdMap<TopicPartition, AlterPartitionEntry>,
     asked: OrdMap<TopicPartition, AlterPartitionEntry>,
     notes: Vec<Note>,
+    written: written::Written,
 }
 
 impl Replicas {
@@ -138,11 +140,13 @@ impl Replicas {
             wishes: OrdMap::new(),
             asked: OrdMap::new(),
             notes: Vec::new(),
+            written: written::Written::nothing(),
         }
     }
 
     /// Starts what is done by the clock.
-    pub fn start(&self, turn: &mut Turn<'_, '_>) {
+    pub fn start(&mut self, turn: &mut Turn<'_, '_>) {
+        self.watch_isrs(turn);
         let lag = turn.settings.replica_lag_time_max;
         turn.out.arm(BrokerTimer::IsrExpiration, lag.divided_by(2));
         let every = turn.settings.replica_high_watermark_checkpoint_interval;

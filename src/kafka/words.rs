@@ -75,6 +75,8 @@ pub enum BrokerTimer {
     Loopback,
     /// The first of the clients that wait for an errand runs out of time.
     Errands,
+    /// Changes of ISRs may have come to rest (0.9 to 2.6).
+    IsrPropagation,
 }
 
 /// What is being written to disks.
@@ -222,6 +224,7 @@ impl BrokerTimer {
             BrokerTimer::ControlledShutdown => "controlled-shutdown",
             BrokerTimer::Loopback => "loopback",
             BrokerTimer::Errands => "errands",
+            BrokerTimer::IsrPropagation => "isr-propagation",
         }
     }
 }

@@ -166,6 +166,18 @@ pub fn config_change_prefix() -> Path {
     Path::new("/config/changes/config_change_")
 }
 
+/// What a sequential note of changed ISRs is called before its number.
+pub fn isr_change() -> Path {
+    Path::new("/isr_change_notification/isr_change_")
+}
+
+/// The partition whose state is at that path, if it is such a path.
+pub fn partition_of_state(path: &Path) -> Option<TopicPartition> {
+    let rest = path.as_str().strip_prefix("/brokers/topics/")?.strip_suffix("/state")?;
+    let (topic, number) = rest.split_once("/partitions/")?;
+    Some(TopicPartition::new(topic, number.parse().ok()?))
+}
+
 /// The number at the end of a sequential znode's name.
 pub fn sequence_number(name: &str) -> Option<i64> {
     let digits = name.len().checked_sub(10)?;
@@ -558,7 +570,16 @@ pub fn decode_reassignments(data: &Bytes) -> Option<Vec<(TopicPartition, Vec<Bro
     moves.map(|one| Some((named_partition(one)?, ids(one.get("replicas")?)?))).collect()
 }
 
-/// Partitions, as wishes for preferred leaders name them; nobody here writes some.
+/// Partitions, as notes of changed ISRs and wishes for preferred leaders name them.
+pub fn encode_partitions(tps: &[TopicPartition]) -> Bytes {
+    let one = |tp: &TopicPartition| {
+        format!(r#"{{"topic":{},"partition":{}}}"#, quoted(tp.topic.as_str()), tp.partition)
+    };
+    let all: Vec<String> = tps.iter().map(one).collect();
+    json(format!(r#"{{"version":1,"partitions":[{}]}}"#, all.join(",")))
+}
+
+/// What somebody wrote there, if it can be read.
 pub fn decode_partitions(data: &Bytes) -> Option<Vec<TopicPartition>> {
     let value = parsed(data)?;
     value.get("partitions")?.as_array()?.iter().map(named_partition).collect()

@@ -36,6 +36,12 @@ pub enum Asker {
     Errand(u32),
     /// The thread that tells listeners what a watch has told (to 1.0).
     Listeners,
+    /// Leaders that write their ISRs (to 2.6).
+    Isrs,
+    /// The thread that notes this for the controller (0.9 to 2.6).
+    IsrNotes,
+    /// A stop that looks for the controller.
+    Stop,
 }
 
 /// How a process asks ZooKeeper.

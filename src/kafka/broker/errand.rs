@@ -28,6 +28,9 @@ mod create;
 mod partitions;
 mod remove;
 
+pub use alter::check_topic_configs;
+pub use create::check_topic_name;
+
 /// One errand.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Errand {

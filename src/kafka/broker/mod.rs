@@ -23,7 +23,8 @@ use super::replicas::{Replicas, StoredReplicas};
 use super::settings::{Directory, Settings};
 use super::wire::{Caller, Wire};
 use super::words::{BrokerFact, BrokerTimer, Message, Request, Text, Timer, Words};
-use super::zookeeper::{Asker, Heard, Zookeeper};
+use super::znodes;
+use super::zookeeper::{Asker, Heard, Zookeeper, found};
 use crate::sim::{Event, OrdMap, Outbox, Process, ProcessId};
 use crate::zk;
 
@@ -35,6 +36,7 @@ mod startup;
 mod stopping;
 
 use errand::Errands;
+pub use errand::{check_topic_configs, check_topic_name};
 
 /// What the parts of a broker may use while they handle one event.
 pub struct Turn<'t, 'o> {
@@ -55,6 +57,11 @@ pub struct Turn<'t, 'o> {
 }
 
 impl Turn<'_, '_> {
+    /// Whether a broker may be in ISRs.
+    pub fn may_be_in_sync(&self, id: BrokerId) -> bool {
+        !self.settings.release.isrs_want_live_brokers() || self.cache.broker(id).is_some()
+    }
+
     /// Answers a request.
     pub fn answer(&mut self, caller: Caller, response: impl Into<Response>) {
         self.wire.answer(caller, response, self.out);
@@ -335,6 +342,15 @@ impl Running {
                 self.errand_answered(number, replies, site, out);
             }
             Heard::Answered(Asker::Listeners, _) => {}
+            Heard::Answered(Asker::Isrs, replies) => {
+                self.replicas.isrs_written(&replies, turn!(self, site, out));
+            }
+            Heard::Answered(Asker::IsrNotes, _) => self.replicas.isrs_noted(),
+            Heard::Answered(Asker::Stop, replies) => {
+                let controller = found(&replies[0], znodes::ControllerZnode::decode);
+                let controller = controller.map_or(BrokerId::NONE, |znode| znode.broker);
+                self.ask_controller(controller, site, out);
+            }
         }
     }
 
@@ -345,6 +361,9 @@ impl Running {
                 let event = ControllerEvent::RegisterBrokerAndReelect;
                 self.controller.put(event, turn!(self, site, out));
                 self.configs.session(turn!(self, site, out));
+                if site.settings.release.leaders_write_isrs() {
+                    self.replicas.send_wishes(turn!(self, site, out));
+                }
             }
         }
     }
@@ -356,6 +375,9 @@ impl Running {
         self.controller.expire(turn!(self, site, out));
         self.errands.forget_all();
         self.configs.forget();
+        if site.settings.release.leaders_write_isrs() {
+            self.replicas.session_lost(site.settings.release);
+        }
         self.zk.reopen(out);
     }
 
@@ -401,6 +423,7 @@ impl Running {
             BrokerTimer::LeaderBalance => {
                 self.controller.put(ControllerEvent::LeaderBalance, turn);
             }
+            BrokerTimer::IsrPropagation => self.replicas.note_isrs(turn),
             BrokerTimer::ControlledShutdown => self.find_controller(site, out),
             BrokerTimer::Loopback => {}
         }

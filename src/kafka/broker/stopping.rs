@@ -5,9 +5,11 @@
 
 use super::{Phase, Running, Site, turn};
 use crate::kafka::control::{ControlledShutdownRequest, ControlledShutdownResponse};
+use crate::kafka::id::BrokerId;
 use crate::kafka::wire::Purpose;
 use crate::kafka::words::{BrokerFact, BrokerTimer, Words};
-use crate::kafka::zookeeper::Heard;
+use crate::kafka::znodes;
+use crate::kafka::zookeeper::{Asker, Heard};
 use crate::sim::{Outbox, Span};
 use crate::zk::client::State;
 
@@ -48,7 +50,8 @@ impl Running {
         }
     }
 
-    /// Asks the controller, as the last UpdateMetadata named it, to take the leaderships over.
+    /// Asks the controller, as the last UpdateMetadata or ZooKeeper names it, to take the
+    /// leaderships over.
     // Source: KafkaServer.controlledShutdown (3.9: metadataCache.getControllerId)
     pub(super) fn find_controller(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
         let Phase::Stopping(stop) = &mut self.phase else { return };
@@ -56,7 +59,21 @@ impl Running {
             return self.close(site, out);
         }
         stop.tries -= 1;
-        let controller = self.cache.broker(self.cache.controller());
+        if site.settings.release.controllers_are_found_in_zookeeper() {
+            let read = self.zk.get_data(znodes::controller());
+            self.zk.ask(Asker::Stop, vec![read], out);
+            return;
+        }
+        self.ask_controller(self.cache.controller(), site, out);
+    }
+
+    pub(super) fn ask_controller(
+        &mut self,
+        controller: BrokerId,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let controller = self.cache.broker(controller);
         let Some(process) = controller.map(|broker| broker.process) else {
             return self.try_again(site, out);
         };

@@ -143,6 +143,7 @@ impl Consumer {
         }
         let partitions: Partitions = self.partitions.keys().collect();
         match self.member.is_known() {
+            _ if self.settings.release.joining_revokes() => {}
             true => out.tell(ConsumerFact::PartitionsRevoked { partitions }),
             false => out.tell(ConsumerFact::PartitionsLost { partitions }),
         }

@@ -191,7 +191,10 @@ impl Consumer {
 
     fn give_up(&mut self, out: &mut Outbox<'_, Words>) {
         let partitions: Partitions = self.partitions.keys().collect();
-        if !self.member.is_known() {
+        if self.settings.release.joining_revokes() {
+            out.tell(ConsumerFact::PartitionsRevoked { partitions });
+            self.partitions.clear();
+        } else if !self.member.is_known() {
             if !self.partitions.is_empty() {
                 out.tell(ConsumerFact::PartitionsLost { partitions });
                 self.partitions.clear();

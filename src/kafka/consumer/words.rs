@@ -9,6 +9,7 @@ use crate::kafka::client::{Partitions, Shown};
 use crate::kafka::id::{
     BrokerId, ClientId, Generation, GroupId, MemberId, Offset, TopicName, TopicPartition,
 };
+use crate::kafka::release::Release;
 use crate::sim::{ProcessId, Span};
 
 /// Where to read when nothing was committed.
@@ -44,6 +45,8 @@ pub enum OnError {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub struct ConsumerSettings {
+    /// Of which release it is.
+    pub release: Release,
     /// Known brokers, to begin with.
     pub bootstrap_servers: Arc<[ProcessId]>,
     pub client_id: ClientId,
@@ -81,6 +84,7 @@ impl ConsumerSettings {
         bootstrap: impl Into<Arc<[ProcessId]>>,
     ) -> ConsumerSettings {
         ConsumerSettings {
+            release: Release::V3_9_1,
             bootstrap_servers: bootstrap.into(),
             client_id: client.into(),
             group_id: group.into(),
@@ -103,6 +107,16 @@ impl ConsumerSettings {
             poll: Poll::Duration,
             on_error: OnError::GoOn,
         }
+    }
+
+    /// The same, as a consumer of that release has them.
+    pub fn of_release(self, release: Release) -> ConsumerSettings {
+        let mut settings = ConsumerSettings { release, ..self };
+        if !release.clients_are_careful() {
+            settings.session_timeout = Span::secs(10);
+            settings.partition_assignment_strategy = vec![Assignor::Range];
+        }
+        settings
     }
 
     /// Changes a setting by its real name; `None` if there is no such one or it cannot be so.

@@ -366,6 +366,7 @@ impl Controller {
         for (topic, _) in self.knowledge.topics.iter() {
             turn.zk.unwatch_node(&znodes::topic(topic));
         }
+        self.knowledge.reassigning.iter().for_each(|tp| turn.zk.unwatch_node(&znodes::state(tp)));
         turn.out.disarm(BrokerTimer::LeaderBalance);
         self.channels.close(turn);
         self.knowledge = Knowledge::default();

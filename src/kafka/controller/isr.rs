@@ -15,7 +15,8 @@ use crate::kafka::election::{LeaderAndIsr, LeaderRecovery};
 use crate::kafka::id::{BrokerEpoch, BrokerId, TopicPartition};
 use crate::kafka::wire::Caller;
 use crate::kafka::znodes::{self, ProducerIdBlock};
-use crate::kafka::zookeeper::{Replies, children, data};
+use crate::kafka::zookeeper::{Replies, children, data, found};
+use crate::zk::path::Path;
 use crate::zk::reply::{Error as ZkError, OpResult};
 use crate::zk::request::Op;
 
@@ -37,8 +38,14 @@ pub enum Step {
     BlockWritten(Caller, ProducerIdBlock),
     /// Reads notes of ISR changes.
     ReadNotes,
-    /// Takes them.
+    /// Reads what they say.
     NotesRead,
+    /// Takes it.
+    NotesTold(Vec<Path>),
+    /// Reads the states of partitions.
+    ReadStates(Vec<TopicPartition>),
+    /// Removes the notes.
+    DropNotes(Vec<Path>),
 }
 
 impl Controller {
@@ -59,12 +66,38 @@ impl Controller {
                 self.ask(vec![read], Step::NotesRead, turn);
             }
             Step::NotesRead => {
-                if !children(&replies[0]).is_empty() {
-                    let parents = [znodes::isr_change_notification()];
-                    let deletes = self.deletes_of_notes(&parents, replies);
-                    self.ask(deletes, Any::Ignore, turn);
-                }
+                let parent = znodes::isr_change_notification();
+                let notes = children(&replies[0]);
+                let notes: Vec<Path> = notes.iter().map(|note| parent.child(note)).collect();
+                let reads = notes.iter().map(|note| turn.zk.get_data(note.clone())).collect();
+                self.ask(reads, Step::NotesTold(notes), turn);
             }
+            Step::NotesTold(notes) => self.notes_told(notes, replies),
+            Step::ReadStates(tps) => self.read_states(tps, turn),
+            Step::DropNotes(notes) => {
+                let delete = |path| self.fenced(Op::Delete { path, version: -1 });
+                let deletes = notes.into_iter().map(delete).collect();
+                self.ask(deletes, Any::Ignore, turn);
+            }
+        }
+    }
+
+    /// Takes what leaders have noted: their ISRs are read, told to all, and the notes are removed.
+    // Source: KafkaController.processIsrChangeNotification
+    fn notes_told(&mut self, notes: Vec<Path>, replies: &Replies) {
+        let mut tps: Vec<TopicPartition> = Vec::new();
+        for reply in replies {
+            tps.extend(found(reply, znodes::decode_partitions).unwrap_or_default());
+        }
+        tps.retain(|tp| self.knowledge.partitions.contains_key(tp));
+        if !tps.is_empty() {
+            self.next_all([
+                Step::ReadStates(tps.clone()).into(),
+                Step::Tell(tps).into(),
+                Step::DropNotes(notes).into(),
+            ]);
+        } else if !notes.is_empty() {
+            self.next(Step::DropNotes(notes));
         }
     }
 

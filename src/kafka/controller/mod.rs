@@ -546,6 +546,9 @@ fn event_of(event: &WatchEvent) -> Option<ControllerEvent> {
         () if in_parent(znodes::topics()) && changed => {
             ControllerEvent::PartitionModifications(event.path.name().into())
         }
+        () if changed => {
+            ControllerEvent::ReassignmentIsrChange(znodes::partition_of_state(&event.path)?)
+        }
         () => return None,
     })
 }

@@ -24,6 +24,7 @@ use crate::kafka::admin::{
 use crate::kafka::broker::Turn;
 use crate::kafka::election::LeaderAndIsr;
 use crate::kafka::id::{BrokerId, LeaderEpoch, TopicPartition};
+use crate::kafka::java_hash;
 use crate::kafka::wire::Caller;
 use crate::kafka::words::{BrokerFact, Brokers};
 use crate::kafka::znodes::{self, ReplicaAssignment, TopicZnode};
@@ -55,6 +56,8 @@ pub enum Step {
     WishesRead,
     /// Works on one move.
     Move(TopicPartition, ReplicaAssignment),
+    /// Before a move is written (to 2.3): takes whether it is done already.
+    JudgedFirst(TopicPartition, ReplicaAssignment),
     /// The topic's znode is written.
     Updated(TopicPartition, ReplicaAssignment),
     /// Reads whether all that are to have the partition are in sync.
@@ -110,7 +113,13 @@ impl Controller {
                     self.ask(vec![read], Step::WishesRead, turn);
                 }
             }
-            Step::WishesRead => self.moves_wished(replies),
+            Step::WishesRead => self.moves_wished(replies, turn),
+            Step::Move(tp, to) if turn.settings.release.moves_are_wished_in_zookeeper() => {
+                turn.zk.watch_node(znodes::state(&tp));
+                let read = turn.zk.get_data(znodes::state(&tp));
+                self.ask(vec![read], Step::JudgedFirst(tp, to), turn);
+            }
+            Step::JudgedFirst(tp, to) => self.judged_first(tp, to, replies, turn),
             Step::Move(tp, to) => self.update_assignment(tp, to, turn),
             Step::Updated(tp, to) => self.assignment_updated(tp, to, replies, turn),
             Step::Judge(tp) => {
@@ -153,6 +162,9 @@ impl Controller {
                 self.ask(vec![write], Any::Ignore, turn);
             }
             Step::Done(tp) => self.move_done(&tp, turn),
+            Step::DropWishes(tps) if turn.settings.release.moves_are_wished_in_zookeeper() => {
+                self.write_what_is_left(&tps, turn);
+            }
             Step::DropWishes(tps) => {
                 let look = turn.zk.exists(znodes::reassign_partitions());
                 self.ask(vec![look], Step::WishesLooked(tps), turn);
@@ -182,19 +194,22 @@ impl Controller {
         self.next_all(moves);
     }
 
-    fn moves_wished(&mut self, replies: &Replies) {
+    fn moves_wished(&mut self, replies: &Replies, turn: &Turn<'_, '_>) {
+        let release = turn.settings.release;
+        let old = release.moves_are_wished_in_zookeeper();
         let wishes = found(&replies[0], znodes::decode_reassignments);
         let (mut steps, mut refused) = (Vec::new(), Vec::new());
         for (tp, target) in wishes.unwrap_or_default() {
+            let is_there = old && self.knowledge.assignment(&tp).replicas == target;
             match self.may_move(&tp) {
-                Ok(()) => {
+                Ok(()) if !is_there => {
                     let to = self.knowledge.assignment(&tp).reassign_to(&target);
                     steps.push(Step::Move(tp, to).into());
                 }
-                Err(_) => refused.push(tp),
+                _ => refused.push(tp),
             }
         }
-        if !refused.is_empty() {
+        if !refused.is_empty() || (release.wishes_are_written_again() && !steps.is_empty()) {
             steps.push(Step::DropWishes(refused).into());
         }
         self.next_all(steps);
@@ -319,6 +334,27 @@ impl Controller {
         self.fenced(Op::SetData { path: znodes::topic(&tp.topic), data, version: -1 })
     }
 
+    /// Before 2.4 a move that is done already is written nowhere before its end.
+    // Source: KafkaController.onPartitionReassignment (2.3)
+    fn judged_first(
+        &mut self,
+        tp: TopicPartition,
+        to: ReplicaAssignment,
+        replies: &Replies,
+        turn: &mut Turn<'_, '_>,
+    ) {
+        self.knowledge.ineligible.insert(tp.topic.clone());
+        self.knowledge.reassigning.insert(tp.clone());
+        if is_complete(&to, replies) {
+            self.knowledge.assign(&tp, to);
+            return self.next(Step::Judge(tp));
+        }
+        let replicas = Brokers::from(to.replicas.as_slice());
+        turn.out.tell(BrokerFact::ReassignmentStarted { partition: tp.clone(), replicas });
+        let write = self.write_assignment(&tp, &to, turn);
+        self.ask(vec![write], Step::Updated(tp, to), turn);
+    }
+
     /// U2: then memory; and replicas that are not wanted any more are stopped.
     fn assignment_updated(
         &mut self,
@@ -421,6 +457,20 @@ impl Controller {
         }
     }
 
+    /// Before 2.4 the controller knows from memory which wishes are left.
+    // Source: KafkaController.removePartitionsFromReassignedPartitions (2.3)
+    fn write_what_is_left(&mut self, dropped: &[TopicPartition], turn: &mut Turn<'_, '_>) {
+        for tp in dropped {
+            self.knowledge.reassigning.remove(tp);
+            turn.zk.unwatch_node(&znodes::state(tp));
+        }
+        let all = self.knowledge.reassigning.iter();
+        let mut left: Vec<(TopicPartition, Vec<BrokerId>)> =
+            all.map(|tp| (tp.clone(), self.knowledge.assignment(tp).target())).collect();
+        java_hash::in_scala_map_order(&mut left, |(tp, _)| java_hash::of_partition(tp));
+        self.write_wishes(&left, turn);
+    }
+
     fn move_done(&mut self, tp: &TopicPartition, turn: &mut Turn<'_, '_>) {
         self.knowledge.reassigning.remove(tp);
         let replicas = Brokers::from(self.knowledge.assignment(tp).replicas.as_slice());
@@ -432,12 +482,16 @@ impl Controller {
         let wishes = found(&replies[0], znodes::decode_reassignments);
         let mut left = wishes.unwrap_or_default();
         left.retain(|(tp, _)| !tps.contains(tp));
+        self.write_wishes(&left, turn);
+    }
+
+    fn write_wishes(&mut self, left: &[(TopicPartition, Vec<BrokerId>)], turn: &mut Turn<'_, '_>) {
         let path = znodes::reassign_partitions();
         if left.is_empty() {
             let delete = self.fenced(Op::Delete { path, version: -1 });
             return self.ask(vec![delete], Step::WishesDropped, turn);
         }
-        let data = znodes::encode_reassignments(&left);
+        let data = znodes::encode_reassignments(left);
         let write = self.fenced(Op::SetData { path, data, version: -1 });
         self.ask(vec![write], Any::Ignore, turn);
     }

@@ -11,6 +11,7 @@ use crate::kafka::broker::Turn;
 use crate::kafka::control::Stopping;
 use crate::kafka::election::LeaderAndIsr;
 use crate::kafka::id::{BrokerId, LeaderEpoch, TopicPartition};
+use crate::kafka::java_hash;
 use crate::kafka::words::{BrokerFact, Brokers};
 use crate::kafka::znodes;
 use crate::kafka::zookeeper::Replies;
@@ -35,7 +36,7 @@ pub enum Step {
 impl Controller {
     pub(super) fn replicas(&mut self, step: Step, replies: &Replies, turn: &mut Turn<'_, '_>) {
         match step {
-            Step::To(replicas, phase) => self.bring_replicas(replicas, phase),
+            Step::To(replicas, phase) => self.bring_replicas(replicas, phase, turn),
             Step::OfBroker(broker, tps, phase) => self.bring_of_broker(broker, tps, phase),
             Step::ReadIsrs(broker, tps) => {
                 let reads = tps.iter().map(|tp| turn.zk.get_data(znodes::state(tp))).collect();
@@ -46,7 +47,7 @@ impl Controller {
         }
     }
 
-    fn bring_replicas(&mut self, replicas: Vec<Replica>, phase: ReplicaPhase) {
+    fn bring_replicas(&mut self, replicas: Vec<Replica>, phase: ReplicaPhase, turn: &Turn<'_, '_>) {
         if replicas.is_empty() {
             return;
         }
@@ -56,6 +57,10 @@ impl Controller {
             by_broker.entry(broker).or_default().push(tp);
         }
         self.next(Any::SendBatch);
+        let mut by_broker: Vec<_> = by_broker.into_iter().collect();
+        if turn.settings.release.brokers_come_in_hash_order() {
+            java_hash::in_scala_map_order(&mut by_broker, |(broker, _)| broker.0);
+        }
         let steps = by_broker.into_iter();
         let steps: Vec<Any> =
             steps.map(|(broker, tps)| Step::OfBroker(broker, tps, phase).into()).collect();

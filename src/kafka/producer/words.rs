@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::kafka::client::Shown;
 use crate::kafka::id::{ClientId, Offset, ProducerEpoch, ProducerId, TopicName, TopicPartition};
 use crate::kafka::message::Acks;
+use crate::kafka::release::Release;
 use crate::sim::{ProcessId, Span};
 
 /// How records without a key find their partition.
@@ -78,6 +79,21 @@ impl ProducerSettings {
             keyless: Keyless::StickyBytes,
             steady: None,
         }
+    }
+
+    /// The same, as a producer of that release has them.
+    pub fn of_release(self, release: Release) -> ProducerSettings {
+        let mut settings = ProducerSettings { keyless: release.keyless(), ..self };
+        if !release.clients_are_careful() {
+            (settings.acks, settings.enable_idempotence) = (Acks::Leader, false);
+        }
+        if !release.producers_try_again() {
+            settings.retries = 0;
+        }
+        if !release.backoffs_grow() {
+            settings.retry_backoff_max = settings.retry_backoff;
+        }
+        settings
     }
 
     /// Changes a setting by its real name; `None` if there is no such one or it cannot be so.

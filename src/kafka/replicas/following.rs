@@ -9,6 +9,7 @@ use crate::kafka::broker::Turn;
 use crate::kafka::id::{BrokerId, Offset, TopicPartition};
 use crate::kafka::message::{FetchPartition, FetchRequest, FetchResponse, PartitionFetchResponse};
 use crate::kafka::partition::Partition;
+use crate::kafka::settings::Settings;
 use crate::kafka::wire::Purpose;
 use crate::kafka::words::{BrokerFact, BrokerTimer};
 
@@ -39,9 +40,9 @@ impl Replicas {
         let now = turn.out.now();
         let ready = fetcher.partitions.iter().filter(|(_, at)| **at <= now);
         let partitions = &self.partitions;
-        let max_bytes = turn.settings.replica_fetch_max_bytes;
-        let topics: Vec<FetchPartition> =
-            ready.filter_map(|(tp, _)| Some(fetch_of(partitions.get(tp)?, max_bytes))).collect();
+        let topics: Vec<FetchPartition> = ready
+            .filter_map(|(tp, _)| Some(fetch_of(partitions.get(tp)?, turn.settings)))
+            .collect();
         if topics.is_empty() {
             if let Some(&at) = fetcher.partitions.values().min() {
                 turn.out.arm(BrokerTimer::FetchBackoff(leader), at.since(now));
@@ -98,14 +99,15 @@ impl Replicas {
 }
 
 /// What a follower asks for.
-fn fetch_of(partition: &Partition, max_bytes: i32) -> FetchPartition {
+fn fetch_of(partition: &Partition, settings: &Settings) -> FetchPartition {
+    let names_epoch = settings.release.followers_name_their_leaders_epoch();
     FetchPartition {
         partition: partition.tp.clone(),
-        current_leader_epoch: Some(partition.leader_epoch),
+        current_leader_epoch: names_epoch.then_some(partition.leader_epoch),
         fetch_offset: partition.log.end(),
         last_fetched_epoch: partition.log.latest_epoch(),
         log_start_offset: partition.log.start(),
-        partition_max_bytes: max_bytes,
+        partition_max_bytes: settings.replica_fetch_max_bytes,
     }
 }
 

@@ -1,6 +1,8 @@
 //! How far followers are: the HW that follows from it, and the ISRs that are asked for.
 //!
-//! *Invariant: one request for ISRs is under way to the controller.*
+//! Not here: how leaders wrote them themselves (`written`).
+//!
+//! *Invariant: one request for ISRs is under way.*
 
 use std::sync::Arc;
 
@@ -21,9 +23,9 @@ impl Replicas {
         let min_isr = self.min_isr(&tp.topic, turn);
         let Some(partition) = self.partitions.get_mut(tp) else { return };
         let partition = Arc::make_mut(partition);
-        let lives = |id| turn.cache.broker(id).is_some();
-        let lag = turn.settings.replica_lag_time_max;
-        let rules = Rules { me: self.me, lag, min_isr, lives: &lives };
+        let lives = |id| turn.may_be_in_sync(id);
+        let (lag, release) = (turn.settings.replica_lag_time_max, turn.settings.release);
+        let rules = Rules { me: self.me, lag, min_isr, lives: &lives, release };
         if partition.raise_hw(rules, turn.out.now()) {
             self.wake(tp, turn);
         }
@@ -38,9 +40,9 @@ impl Replicas {
         turn: &mut Turn<'_, '_>,
     ) -> bool {
         let tp = &asked.partition;
-        let lives = |id| turn.cache.broker(id).is_some();
-        let lag = turn.settings.replica_lag_time_max;
-        let rules = Rules { me: self.me, lag, min_isr: 1, lives: &lives };
+        let lives = |id| turn.may_be_in_sync(id);
+        let (lag, release) = (turn.settings.replica_lag_time_max, turn.settings.release);
+        let rules = Rules { me: self.me, lag, min_isr: 1, lives: &lives, release };
         let Some(partition) = self.partitions.get_mut(tp) else { return true };
         let partition = Arc::make_mut(partition);
         if answers_otherwise(partition, asked) {
@@ -62,13 +64,13 @@ impl Replicas {
     /// Looks for followers that have fallen behind.
     // Source: ReplicaManager.maybeShrinkIsr
     pub fn shrink_isrs(&mut self, turn: &mut Turn<'_, '_>) {
-        let lag = turn.settings.replica_lag_time_max;
+        let (lag, release) = (turn.settings.replica_lag_time_max, turn.settings.release);
         turn.out.arm(BrokerTimer::IsrExpiration, lag.divided_by(2));
         let led = self.partitions.values().filter(|partition| partition.leads());
         let led: Vec<TopicPartition> = led.map(|partition| partition.tp.clone()).collect();
         for tp in led {
-            let lives = |id| turn.cache.broker(id).is_some();
-            let rules = Rules { me: self.me, lag, min_isr: 1, lives: &lives };
+            let lives = |id| turn.may_be_in_sync(id);
+            let rules = Rules { me: self.me, lag, min_isr: 1, lives: &lives, release };
             let partition = self.partitions.get_mut(&tp).expect("it was just there");
             if let Some(wish) = Arc::make_mut(partition).shrink_isr(rules, turn.out.now()) {
                 self.wishes.insert(tp, wish);
@@ -81,10 +83,13 @@ impl Replicas {
         self.wishes.remove(tp);
     }
 
-    /// Sends to the controller what is wished for, if nothing is on its way.
+    /// Sends to the controller what is wished for, or writes it, if nothing is on its way.
     pub fn send_wishes(&mut self, turn: &mut Turn<'_, '_>) {
         if !self.asked.is_empty() || self.wishes.is_empty() {
             return;
+        }
+        if turn.settings.release.leaders_write_isrs() {
+            return self.write_wishes(turn);
         }
         let Some(controller) = turn.cache.broker(turn.cache.controller()) else {
             return turn.out.arm(BrokerTimer::ControllerAgain, ASK_AGAIN);
@@ -129,7 +134,7 @@ impl Replicas {
         }
     }
 
-    fn altered_one(
+    pub(super) fn altered_one(
         &mut self,
         tp: &TopicPartition,
         outcome: Result<AlteredPartition, Error>,

@@ -15,7 +15,9 @@ use crate::kafka::message::{
     MetadataResponse, Request, Response, TopicMetadata,
 };
 use crate::kafka::release::Release;
+use crate::kafka::zookeeper::Replies;
 use crate::sim::{Draw, ProcessId, SimTime, Span};
+use crate::zk::request::Op;
 
 const RETRY_BACKOFF: Span = Span::ms(100);
 const RECONNECT_BACKOFF: Span = Span::ms(50);
@@ -129,6 +131,21 @@ impl<'a> Admin<'a> {
     /// Of which release the tool is.
     pub fn release(&self) -> Release {
         self.bootstrap.release
+    }
+
+    /// The brokers, as the command line names them.
+    pub fn bootstrap_shown(&self) -> &str {
+        &self.bootstrap.shown
+    }
+
+    /// The ensemble, as the command line names it.
+    pub fn zookeeper_connect(&self) -> &str {
+        &self.bootstrap.zookeeper_connect
+    }
+
+    /// Asks ZooKeeper, where the tool has a session.
+    pub fn in_zookeeper(&mut self, ops: Vec<Op>) -> Told<Replies> {
+        Ok(self.asking.read(ops)?)
     }
 
     /// Waits.

@@ -1,5 +1,5 @@
-//! `kafka-configs` of 3.9.1: alters what topics and brokers have set in ZooKeeper, by asking
-//! brokers.
+//! `kafka-configs`: alters what topics and brokers have set in ZooKeeper, by asking brokers or by
+//! writing it there.
 //!
 //! Source: ConfigCommand (3.9).
 //!
@@ -14,9 +14,16 @@ use crate::kafka::admin::{
     AlterConfigOp, ConfigResource, ConfigSource, DescribeConfigsRequest,
     IncrementalAlterConfigsRequest,
 };
+use crate::kafka::broker::check_topic_configs;
 use crate::kafka::error::Error;
 use crate::kafka::id::BrokerId;
 use crate::kafka::message::Response;
+use crate::kafka::release::Release;
+use crate::kafka::znodes;
+use crate::kafka::zookeeper::{create, create_sequential, found};
+use crate::zk::reply::Error as ZkError;
+use crate::zk::request::Op;
+use crate::zk::stat::Bytes;
 
 /// What it is asked to do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -24,14 +31,14 @@ pub struct Configs {
     resource: ConfigResource,
     set: Vec<(Arc<str>, Arc<str>)>,
     delete: Vec<Arc<str>>,
-    /// The command line, for the text of a failure.
+    /// Its words, for the text of a failure.
     shown: Arc<str>,
 }
 
 type Told<T> = Result<T, Halt>;
 
 impl Configs {
-    /// Reads the command line, of which `shown` is the whole.
+    /// Reads the command line, of which `shown` are the words.
     pub fn read(arguments: &mut Arguments, shown: &str) -> Result<Configs, Usage> {
         if !arguments.switch("--alter") {
             return Err(Usage("it only alters yet".into()));
@@ -61,11 +68,59 @@ impl Configs {
 
     /// What it prints in the end.
     pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
-        match self.alter(admin) {
-            Ok(()) => Ok(self.done()),
+        let release = admin.release();
+        let done = match self.are_in_zookeeper(release) {
+            true => self.alter_in_zookeeper(admin),
+            false => self.alter(admin),
+        };
+        match done {
+            Ok(()) => Ok(self.done(release)),
             Err(Halt::Waits(next)) => Err(next),
-            Err(Halt::Failed(why)) => Ok(self.failed(&why)),
+            Err(Halt::Failed(why)) => Ok(self.failed(&why, admin)),
         }
+    }
+
+    /// Whether the tool writes these settings itself.
+    pub(super) fn are_in_zookeeper(&self, release: Release) -> bool {
+        match self.resource {
+            ConfigResource::Topic(_) => release.topics_are_configured_in_zookeeper(),
+            _ => !release.brokers_are_configured_by_themselves(),
+        }
+    }
+
+    // Source: ConfigCommand.alterConfig, AdminZkClient.changeTopicConfig (2.3)
+    fn alter_in_zookeeper(&self, admin: &mut Admin<'_>) -> Told<()> {
+        let (kind, name) = self.resource.entity();
+        let path = kind.entity(&name);
+        let read = Op::GetData { path: path.clone(), watch: false };
+        let reply = admin.in_zookeeper(vec![read])?;
+        let mut config = found(&reply[0], znodes::decode_config).unwrap_or_default();
+        let missing: Vec<&str> =
+            self.delete.iter().filter(|key| !config.contains_key(*key)).map(|key| &**key).collect();
+        if !missing.is_empty() {
+            let message = format!("Invalid config(s): {}", missing.join(","));
+            return Err(Failure::new(INVALID_CONFIGURATION, message).into());
+        }
+        config.extend(self.set.iter().cloned());
+        self.delete.iter().for_each(|key| drop(config.remove(key)));
+        if let ConfigResource::Topic(topic) = &self.resource {
+            let look = Op::Exists { path: znodes::topic(topic), watch: false };
+            if admin.in_zookeeper(vec![look])?[0].is_err() {
+                let message = format!("Topic \"{topic}\" does not exist.");
+                return Err(Failure::new(ADMIN_OPERATION, message).into());
+            }
+            check_topic_configs(&config)
+                .map_err(|words| Halt::from(Failure::new(CONFIG_EXCEPTION, words)))?;
+        }
+        let data = znodes::encode_config(&config);
+        let set = Op::SetData { path: path.clone(), data: data.clone(), version: -1 };
+        if admin.in_zookeeper(vec![set])?[0] == Err(ZkError::NoNode) {
+            admin.in_zookeeper(vec![create(path, data)])?;
+        }
+        admin.in_zookeeper(vec![create(znodes::config_changes(), Bytes::NULL)])?;
+        let note = znodes::encode_config_change(admin.release(), kind, &name);
+        admin.in_zookeeper(vec![create_sequential(znodes::config_change_prefix(), note)])?;
+        Ok(())
     }
 
     fn alter(&self, admin: &mut Admin<'_>) -> Told<()> {
@@ -118,25 +173,46 @@ impl Configs {
         Err(Failure::new(Error::InvalidConfig.exception(), message).into())
     }
 
-    fn done(&self) -> String {
+    // Source: ConfigCommand (2.3), (2.4)
+    fn done(&self, release: Release) -> String {
+        let (colon, end) =
+            if release.tools_tell_what_is_created() { ("", ".") } else { (":", ",") };
         match &self.resource {
+            _ if self.are_in_zookeeper(release) => {
+                let (kind, name) = self.resource.entity();
+                let kind = kind.name().trim_end_matches('s');
+                format!("Completed Updating config for entity: {kind} '{name}'.\n")
+            }
             ConfigResource::Topic(name) => format!("Completed updating config for topic {name}.\n"),
-            ConfigResource::Broker(id) => format!("Completed updating config for broker {id}.\n"),
+            ConfigResource::Broker(id) => {
+                format!("Completed updating config for broker{colon} {id}.\n")
+            }
             ConfigResource::AllBrokers => {
-                "Completed updating default config for brokers in the cluster.\n".into()
+                format!("Completed updating default config for brokers in the cluster{end}\n")
             }
         }
     }
 
-    fn failed(&self, why: &Failure) -> String {
+    fn failed(&self, why: &Failure, admin: &Admin<'_>) -> String {
+        let head = "Error while executing config command with args";
+        if self.are_in_zookeeper(admin.release()) {
+            let (place, class) = (admin.zookeeper_connect(), why.exception);
+            let shown = &self.shown;
+            return format!("{head} '--zookeeper {place} {shown}'\n{class}: {}\n", why.message);
+        }
         let cause = format!("{}: {}", why.class(), why.message);
         format!(
-            "Error while executing config command with args '{}'\n\
+            "{head} '--bootstrap-server {} {}'\n\
              java.util.concurrent.ExecutionException: {cause}\nCaused by: {cause}\n",
+            admin.bootstrap_shown(),
             self.shown
         )
     }
 }
+
+const INVALID_CONFIGURATION: &str = "org.apache.kafka.common.errors.InvalidConfigurationException";
+const CONFIG_EXCEPTION: &str = "org.apache.kafka.common.config.ConfigException";
+const ADMIN_OPERATION: &str = "kafka.admin.AdminOperationException";
 
 /// A broker's settings are that broker's affair, all others anybody's.
 // Source: KafkaAdminClient.nodeFor

@@ -1,4 +1,4 @@
-//! `kafka-consumer-groups` of 3.9.1: lists, describes, resets and deletes groups by asking their
+//! `kafka-consumer-groups`: lists, describes, resets and deletes groups by asking their
 //! coordinators.
 //!
 //! Not here: how its lines look (`groups_text`).
@@ -120,8 +120,11 @@ impl ConsumerGroups {
 
     /// What it prints in the end.
     pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
-        let mut printed = String::new();
+        let mut printed = text::note(admin.release()).to_owned();
         let done = match &self.action {
+            Action::Describe(_) if admin.release().groups_are_shown_plainly() => {
+                self.describe_plainly(admin, &mut printed)
+            }
             Action::List(column) => list(admin, *column, &mut printed),
             Action::Describe(what) => self.describe(admin, *what, &mut printed),
             Action::Reset(to, execution) => self.reset(admin, *to, *execution, &mut printed),
@@ -145,14 +148,42 @@ impl ConsumerGroups {
                 }
                 What::Members(detail) => {
                     let rows = member_rows(&described);
-                    (rows.len(), text::members(&rows, detail))
+                    (rows.len(), text::members(&rows, detail, admin.release()))
                 }
-                What::State => (1, text::state(&state_row(&coordinator, &described))),
+                What::State => {
+                    let row = state_row(&coordinator, &described);
+                    (1, text::state(&row, admin.release()))
+                }
             };
             let (said, more) = text::preface(group.as_str(), described.group_state, shown.0);
             printed.push_str(&said);
             if more {
                 printed.push_str(&shown.1);
+            }
+        }
+        Ok(())
+    }
+
+    /// As it was to 1.0: those who read most come first, and without a commit nobody comes at all.
+    // Source: ConsumerGroupCommand.KafkaConsumerGroupService.collectGroupAssignment (0.10.2)
+    fn describe_plainly(&self, admin: &mut Admin<'_>, printed: &mut String) -> Told<()> {
+        for group in self.groups(admin)? {
+            let (_, described) = describe(admin, &group)?;
+            let mut rows = offset_rows(admin, &described)?;
+            if rows.iter().all(|row| row.current.is_none()) {
+                rows.clear();
+            }
+            let mut members: Vec<_> = described.members.iter().collect();
+            sort::by_key(&mut members, |member| std::cmp::Reverse(member.member_assignment.len()));
+            let place = |row: &OffsetRow| {
+                let is = |id: &str| row.reader.as_ref().is_some_and(|(reader, _, _)| reader == id);
+                members.iter().position(|m| is(m.member_id.as_str())).unwrap_or(members.len())
+            };
+            sort::by_key(&mut rows, place);
+            let (said, _) = text::preface(group.as_str(), described.group_state, rows.len());
+            printed.push_str(said.trim_start_matches('\n'));
+            if described.group_state != "Dead" {
+                printed.push_str(&text::plain_offsets(&rows));
             }
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! How a tool talks with brokers: straight-line code that is run again from its start after each
-//! answer, with all answers so far at hand.
+//! How a tool talks with brokers and ZooKeeper: straight-line code that is run again from its start
+//! after each answer, with all answers so far at hand.
 //!
 //! Not here: what is asked (`admin` and the tools), and the process that sends it (`Tool`).
 //!
@@ -9,7 +9,9 @@
 // answer is run anew, because a process is a function of what has happened to it.
 
 use crate::kafka::message::{Request, Response};
+use crate::kafka::zookeeper::Replies;
 use crate::sim::{Draw, ProcessId, SimTime, Span};
+use crate::zk::request::Op;
 use std::ops::Range;
 
 /// What came of one question.
@@ -28,6 +30,8 @@ pub enum Outcome {
 pub enum Next {
     /// To ask all these at once.
     Ask(Vec<(ProcessId, Request)>),
+    /// To ask ZooKeeper for all these.
+    Read(Vec<Op>),
     /// To wait.
     Pause(Span),
     /// To draw.
@@ -39,6 +43,8 @@ pub enum Next {
 pub enum Past {
     /// The outcomes, in the order asked.
     Heard(Vec<Outcome>),
+    /// ZooKeeper's answers, in the order asked.
+    Read(Replies),
     /// The pause is over.
     Waited,
     /// The number drawn.
@@ -91,6 +97,18 @@ impl Asking<'_> {
             None => Err(Next::Ask(questions)),
             Some(Past::Heard(outcomes)) => Ok(outcomes.clone()),
             Some(_) => panic!("a question leads to answers"),
+        }
+    }
+
+    /// Asks ZooKeeper.
+    pub fn read(&mut self, ops: Vec<Op>) -> Result<Replies, Next> {
+        if ops.is_empty() {
+            return Ok(Vec::new());
+        }
+        match self.step() {
+            None => Err(Next::Read(ops)),
+            Some(Past::Read(replies)) => Ok(replies.clone()),
+            Some(_) => panic!("a question to ZooKeeper leads to answers"),
         }
     }
 

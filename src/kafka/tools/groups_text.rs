@@ -1,4 +1,4 @@
-//! What `kafka-consumer-groups` prints (3.9.1).
+//! What `kafka-consumer-groups` prints.
 //!
 //! *Invariant: columns are as wide as their widest entry, and never narrower than the tool's own
 //! minimum; where the real tool forgets a line break, so do we.*
@@ -6,6 +6,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use crate::kafka::release::Release;
 use crate::sim::sort;
 
 /// What stands where nothing is known.
@@ -128,6 +129,43 @@ pub fn offsets(rows: &[OffsetRow]) -> String {
     out
 }
 
+/// What is said before all else, to 1.1.
+// Source: ConsumerGroupCommand.main (0.10.2, 1.1)
+pub fn note(release: Release) -> &'static str {
+    match () {
+        () if release.groups_are_shown_plainly() => {
+            "Note: This will only show information about consumers that use the Java consumer API \
+             (non-ZooKeeper-based consumers).\n\n"
+        }
+        () if release.has_old_consumers() => {
+            "Note: This will not show information about old Zookeeper-based consumers.\n"
+        }
+        () => "",
+    }
+}
+
+/// `--describe` as it was to 1.0: all columns as wide as they always are.
+// Source: ConsumerGroupCommand.printAssignment (0.10.2)
+pub fn plain_offsets(rows: &[OffsetRow]) -> String {
+    let mut out = String::from("\n");
+    let mut line = |cells: [&str; 8]| {
+        let [a, b, c, d, e, f, g, h] = cells;
+        let _ = writeln!(out, "{a:30} {b:10} {c:15} {d:15} {e:10} {f:50}{g:30} {h}");
+    };
+    let [current, end] = ["CURRENT-OFFSET", "LOG-END-OFFSET"];
+    line(["TOPIC", "PARTITION", current, end, "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID"]);
+    for row in rows {
+        let lag = row.log_end.zip(row.current).map(|(end, current)| end - current);
+        let numbers = [row.current, row.log_end, lag];
+        let [current, end, lag] = numbers.map(|n| n.map_or(MISSING.into(), |n| n.to_string()));
+        let nobody = (MISSING.into(), MISSING.into(), MISSING.into());
+        let (member, host, client) = row.reader.clone().unwrap_or(nobody);
+        let partition = row.partition.to_string();
+        line([&row.topic, &partition, &current, &end, &lag, &member, &host, &client]);
+    }
+    out
+}
+
 /// Whether members are shown with what they read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Detail {
@@ -139,7 +177,7 @@ pub enum Detail {
 
 /// `--describe --members`.
 // Source: ConsumerGroupCommand.printMembers
-pub fn members(rows: &[MemberRow], detail: Detail) -> String {
+pub fn members(rows: &[MemberRow], detail: Detail, release: Release) -> String {
     let width = |least: usize, of: fn(&MemberRow) -> usize| {
         rows.iter().map(of).max().unwrap_or(0).max(least)
     };
@@ -175,7 +213,7 @@ pub fn members(rows: &[MemberRow], detail: Detail) -> String {
     for row in rows {
         let instance = row.instance_id.as_deref().unwrap_or("");
         let count = row.assignment.len().to_string();
-        let assigned = assignment(&row.assignment);
+        let assigned = assignment(&row.assignment, release);
         let cells =
             [&row.group, &row.member_id, instance, &row.host, &row.client_id, &count, &assigned];
         line(cells);
@@ -183,8 +221,8 @@ pub fn members(rows: &[MemberRow], detail: Detail) -> String {
     out
 }
 
-/// `(0,1), (2)`: topic by topic, without their names.
-fn assignment(partitions: &[(String, i32)]) -> String {
+/// `(0,1), (2)`: topic by topic, without their names; before 2.4 with them.
+fn assignment(partitions: &[(String, i32)], release: Release) -> String {
     if partitions.is_empty() {
         return MISSING.into();
     }
@@ -195,7 +233,8 @@ fn assignment(partitions: &[(String, i32)]) -> String {
         let own = partitions.iter().filter(|(of, _)| of == topic);
         let mut numbers: Vec<String> = own.map(|(_, number)| number.to_string()).collect();
         sort::sort(&mut numbers);
-        format!("({})", numbers.join(","))
+        let name = if release.members_show_no_topics() { "" } else { topic };
+        format!("{name}({})", numbers.join(","))
     };
     let mut groups: Vec<String> = topics.into_iter().map(of).collect();
     sort::sort(&mut groups);
@@ -204,9 +243,10 @@ fn assignment(partitions: &[(String, i32)]) -> String {
 
 /// `--describe --state`.
 // Source: ConsumerGroupCommand.printStates
-pub fn state(row: &StateRow) -> String {
+pub fn state(row: &StateRow, release: Release) -> String {
     let (host, port, id) = &row.coordinator;
-    let coordinator = format!("{host}:{port}  ({id})");
+    let gap = if release.members_show_no_topics() { "  " } else { " " };
+    let coordinator = format!("{host}:{port}{gap}({id})");
     let width = coordinator.len().max(25);
     let mut out = String::new();
     let mut line = |cells: [&str; 5]| {
@@ -285,7 +325,7 @@ GROUP           CONSUMER-ID     HOST            CLIENT-ID       #PARTITIONS     
 g               a               /127.0.0.1      c1              3               (0), (0,1)
 g               b               /127.0.0.1      c1              0               -
 ";
-        assert_eq!(members(&rows, Detail::Verbose), expected);
+        assert_eq!(members(&rows, Detail::Verbose, Release::V3_9_1), expected);
     }
 
     #[test]
@@ -301,7 +341,7 @@ g               b               /127.0.0.1      c1              0               
 GROUP                     COORDINATOR (ID)          ASSIGNMENT-STRATEGY  STATE           #MEMBERS
 g                         127.0.0.1:19092  (2)                           PreparingRebalance 1
 ";
-        assert_eq!(state(&row), expected);
+        assert_eq!(state(&row, Release::V3_9_1), expected);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The command line tools of 3.9.1, each a process that asks brokers, prints and exits.
+//! The command line tools, each a process that asks brokers or ZooKeeper, prints and exits.
 //!
 //! Not here: what brokers answer, and masks (a tool prints what it has).
 //!
@@ -12,8 +12,10 @@ pub mod dialogue;
 pub mod dump_log;
 pub mod groups_text;
 pub mod leader_election;
+mod reassign_in_zookeeper;
 pub mod reassign_partitions;
 pub mod topics;
+mod topics_in_zookeeper;
 pub mod topics_text;
 
 use std::sync::Arc;
@@ -31,7 +33,9 @@ use super::java_hash;
 use super::message::{Request, RequestMessage};
 use super::release::Release;
 use super::words::{Message, Timer, Words};
+use super::zookeeper::{Asker, Heard, Zookeeper};
 use crate::sim::{Event, Outbox, Process, ProcessId, Span};
+use crate::zk;
 
 /// A tool with its command line.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -61,6 +65,18 @@ impl Command {
             Command::ConsoleConsumer(tool) => tool.run(admin),
         }
     }
+
+    /// Whether it goes to ZooKeeper.
+    fn opens_session(&self, release: Release) -> bool {
+        match self {
+            Command::Topics(_) => release.topics_are_made_in_zookeeper(),
+            Command::Configs(tool) => tool.are_in_zookeeper(release),
+            Command::ReassignPartitions(_) => release.moves_are_wished_in_zookeeper(),
+            Command::ConsumerGroups(_)
+            | Command::LeaderElection(_)
+            | Command::ConsoleConsumer(_) => false,
+        }
+    }
 }
 
 /// The brokers that a tool is given.
@@ -72,7 +88,28 @@ pub struct Bootstrap {
     pub processes: Arc<[ProcessId]>,
     /// Of which release the tool is.
     pub release: Release,
+    /// The ensemble as the command line names it.
+    pub zookeeper_connect: Arc<str>,
+    /// The servers behind that.
+    pub ensemble: Arc<[zk::ensemble::Address]>,
 }
+
+impl Bootstrap {
+    /// No brokers: to try whether a command line makes sense.
+    pub fn nowhere() -> Bootstrap {
+        Bootstrap {
+            shown: "".into(),
+            processes: Arc::from([]),
+            release: Release::V3_9_1,
+            zookeeper_connect: "".into(),
+            ensemble: Arc::from([]),
+        }
+    }
+}
+
+/// The session timeout that a tool asks for.
+// Source: TopicCommand, ConfigCommand, ReassignPartitionsCommand (KafkaZkClient of 30 s)
+const SESSION_TIMEOUT: Span = Span::secs(30);
 
 /// What a command line lacks, or has too much.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -162,6 +199,8 @@ pub struct Tool {
     asked: Vec<(ProcessId, CorrelationId, Option<Outcome>)>,
     next_correlation: i32,
     printed: Option<Arc<str>>,
+    /// Its handle to ZooKeeper, if it has one.
+    zk: Option<Zookeeper>,
 }
 
 impl Tool {
@@ -178,10 +217,7 @@ impl Tool {
                 }
                 Command::ConsumerGroups(ConsumerGroups::read(&mut arguments)?)
             }
-            "kafka-configs" => {
-                let shown = format!("--bootstrap-server {} {}", bootstrap.shown, words.join(" "));
-                Command::Configs(Configs::read(&mut arguments, &shown)?)
-            }
+            "kafka-configs" => Command::Configs(Configs::read(&mut arguments, &words.join(" "))?),
             "kafka-leader-election" => {
                 Command::LeaderElection(LeaderElection::read(&mut arguments)?)
             }
@@ -193,6 +229,10 @@ impl Tool {
             }
             _ => return Err(Usage(format!("{name} is not known yet"))),
         };
+        let zk = command.opens_session(bootstrap.release).then(|| {
+            let (servers, timeout) = (bootstrap.ensemble.clone(), SESSION_TIMEOUT);
+            Zookeeper::of_release(zk::client::Config { servers, timeout }, bootstrap.release)
+        });
         Ok(Tool {
             name: name.into(),
             command,
@@ -202,7 +242,13 @@ impl Tool {
             asked: Vec::new(),
             next_correlation: 0,
             printed: None,
+            zk,
         })
+    }
+
+    /// Whether it goes to ZooKeeper.
+    pub fn has_session(&self) -> bool {
+        self.zk.is_some()
     }
 
     /// What it has printed, once it has exited.
@@ -218,7 +264,12 @@ impl Tool {
             match self.command.run(&mut admin) {
                 Ok(printed) => {
                     self.printed = Some(printed.into());
-                    out.exit(0);
+                    return self.end(out);
+                }
+                Err(Next::Read(ops)) => {
+                    let zk = self.zk.as_mut().expect("who asks ZooKeeper has a session");
+                    let asked = zk.ask(Asker::Startup, ops, out);
+                    assert!(asked, "nobody asks for nothing");
                     return;
                 }
                 Err(Next::Draw(draw, range)) => {
@@ -234,6 +285,30 @@ impl Tool {
                     return;
                 }
             }
+        }
+    }
+
+    fn end(&mut self, out: &mut Outbox<'_, Words>) {
+        match &mut self.zk {
+            Some(zk) => drop(zk.close(out)),
+            None => out.exit(0),
+        }
+    }
+
+    /// Takes what concerns its session; in a new one it begins again.
+    fn heard(&mut self, heard: Heard, out: &mut Outbox<'_, Words>) {
+        match heard {
+            Heard::Session(_) => {
+                self.dialogue = Dialogue::new(out.now());
+                self.go_on(out);
+            }
+            Heard::Expired => self.zk.iter_mut().for_each(|zk| zk.reopen(out)),
+            Heard::Closed => out.exit(0),
+            Heard::Answered(_, replies) => {
+                self.dialogue.note(out.now(), Past::Read(replies));
+                self.go_on(out);
+            }
+            Heard::Watched(_) => {}
         }
     }
 
@@ -274,6 +349,21 @@ impl Process for Tool {
     type Words = Words;
 
     fn handle(&mut self, event: Event<Words>, out: &mut Outbox<'_, Words>) {
+        if let Some(zk) = &mut self.zk {
+            let event = match &event {
+                Event::Boot => Some(Event::Boot),
+                Event::Message { from, message: Message::Zk(message) } => {
+                    Some(Event::Message { from: *from, message: message.clone() })
+                }
+                Event::Hangup { peer } if zk.knows(*peer) => Some(Event::Hangup { peer: *peer }),
+                Event::Timer(Timer::Zk(timer)) => Some(Event::Timer(*timer)),
+                _ => None,
+            };
+            if let Some(event) = event {
+                let heard = zk.handle(event, out);
+                return heard.into_iter().for_each(|heard| self.heard(heard, out));
+            }
+        }
         match event {
             Event::Boot => {
                 self.dialogue = Dialogue::new(out.now());
@@ -333,8 +423,7 @@ mod tests {
     fn a_command_line_is_understood_whole_or_refused() {
         let read = |text: &str| {
             let words: Vec<String> = text.split(' ').skip(1).map(str::to_owned).collect();
-            let bootstrap =
-                Bootstrap { shown: "".into(), processes: Arc::from([]), release: Release::V3_9_1 };
+            let bootstrap = Bootstrap::nowhere();
             Tool::read(text.split(' ').next().unwrap_or(""), &words, bootstrap)
         };
         assert!(read("kafka-topics --create --topic t --partitions 3 --config a=b").is_ok());

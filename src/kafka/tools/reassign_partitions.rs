@@ -1,6 +1,6 @@
-//! `kafka-reassign-partitions` of 3.9.1: moves partitions to other replicas, and says how far
-//! that is.
+//! `kafka-reassign-partitions`: moves partitions to other replicas, and says how far that is.
 //!
+//! Not here: how it did the same in ZooKeeper (`reassign_in_zookeeper`).
 //! Source: ReassignPartitionsCommand (3.9).
 //!
 //! *Invariant: verifying changes settings, as the real tool does: it clears throttles that nobody
@@ -22,7 +22,10 @@ use crate::sim::{Draw, OrdSet, Span, sort};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReassignPartitions {
     action: Action,
-    targets: Vec<(TopicPartition, Vec<BrokerId>)>,
+    /// The plan as it is given.
+    pub(super) plan: Replicas,
+    /// The same, by partition.
+    targets: Replicas,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,7 +39,7 @@ enum Action {
 const ORDER_OF_CALLS: Draw = Draw("order-of-calls");
 
 type Told<T> = Result<T, Halt>;
-type Replicas = Vec<(TopicPartition, Vec<BrokerId>)>;
+pub(super) type Replicas = Vec<(TopicPartition, Vec<BrokerId>)>;
 
 impl ReassignPartitions {
     /// Reads the command line; the plan stands in it, not in a file.
@@ -46,18 +49,27 @@ impl ReassignPartitions {
         let json = arguments.value("--reassignment-json").unwrap_or_default();
         arguments.finish()?;
         let plan = znodes::decode_reassignments(&json.as_str().into());
-        let mut targets: Replicas = plan.ok_or_else(|| Usage::bad(&json))?;
+        let plan: Replicas = plan.ok_or_else(|| Usage::bad(&json))?;
+        let mut targets = plan.clone();
         sort::sort(&mut targets);
-        Ok(ReassignPartitions { action, targets })
+        Ok(ReassignPartitions { action, plan, targets })
     }
 
     /// What it prints in the end.
     pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
+        let old = admin.release().moves_are_wished_in_zookeeper();
         let done = match self.action {
+            Action::Execute if old => self.execute_in_zookeeper(admin),
+            Action::Verify if old => self.verify_in_zookeeper(admin),
             Action::Execute => self.execute(admin),
             Action::Verify => self.verify(admin),
         };
         match done {
+            Err(Halt::Failed(why)) if old => Ok(format!(
+                "Partitions reassignment failed due to {0}\n\
+                 kafka.common.AdminCommandFailedException: {0}\n\n",
+                why.message
+            )),
             Ok(printed) => Ok(printed),
             Err(Halt::Waits(next)) => Err(next),
             Err(Halt::Failed(why)) => {
@@ -207,7 +219,7 @@ fn class(why: &Failure) -> String {
     }
 }
 
-fn json(replicas: &Replicas) -> String {
+pub(super) fn json(replicas: &Replicas) -> String {
     let of = |(partition, replicas): &(TopicPartition, Vec<BrokerId>)| {
         let any = vec!["\"any\""; replicas.len()].join(",");
         format!(
@@ -221,6 +233,6 @@ fn json(replicas: &Replicas) -> String {
     format!("{{\"version\":1,\"partitions\":[{}]}}", list.join(","))
 }
 
-fn joined(brokers: &[BrokerId]) -> String {
+pub(super) fn joined(brokers: &[BrokerId]) -> String {
     brokers.iter().map(BrokerId::to_string).collect::<Vec<_>>().join(",")
 }

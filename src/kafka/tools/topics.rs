@@ -1,6 +1,7 @@
-//! `kafka-topics` of 3.9.1: creates, describes, lists, alters and deletes topics by asking brokers.
+//! `kafka-topics`: creates, describes, lists, alters and deletes topics by asking brokers.
 //!
-//! Not here: how its lines look (`topics_text`).
+//! Not here: how its lines look (`topics_text`), and how it did the same in ZooKeeper
+//! (`topics_in_zookeeper`).
 //! Source: TopicCommand (3.9).
 //!
 //! *Invariant: it decides nothing that brokers decide; what they refuse it tells in their words.*
@@ -19,19 +20,20 @@ use crate::kafka::id::{BrokerId, TopicName, TopicPartition};
 use crate::kafka::message::{
     CreatableTopic, CreateTopicsRequest, PartitionMetadata, Response, TopicMetadata,
 };
+use crate::kafka::release::Release;
 use crate::sim::{Span, sort};
 
 /// What it is asked to do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Topics {
     action: Action,
-    topic: Option<TopicName>,
-    partitions: Option<i32>,
-    replication_factor: Option<i32>,
-    replica_assignment: Option<Vec<Vec<BrokerId>>>,
-    configs: Vec<(Arc<str>, Arc<str>)>,
-    if_exists: bool,
-    if_not_exists: bool,
+    pub(super) topic: Option<TopicName>,
+    pub(super) partitions: Option<i32>,
+    pub(super) replication_factor: Option<i32>,
+    pub(super) replica_assignment: Option<Vec<Vec<BrokerId>>>,
+    pub(super) configs: Vec<(Arc<str>, Arc<str>)>,
+    pub(super) if_exists: bool,
+    pub(super) if_not_exists: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -90,12 +92,18 @@ impl Topics {
     /// What it prints in the end.
     pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, super::dialogue::Next> {
         let mut printed = String::new();
-        let done = match self.action {
-            Action::Create => self.create(admin, &mut printed),
-            Action::Describe => self.describe(admin, &mut printed),
-            Action::List => self.list(admin, &mut printed),
-            Action::Alter => self.alter(admin),
-            Action::Delete => self.delete(admin),
+        let printing = &mut printed;
+        let done = match (self.action, admin.release().topics_are_made_in_zookeeper()) {
+            (Action::Create, false) => self.create(admin, printing),
+            (Action::Describe, false) => self.describe(admin, printing),
+            (Action::List, false) => self.list(admin, printing),
+            (Action::Alter, false) => self.alter(admin),
+            (Action::Delete, false) => self.delete(admin),
+            (Action::Create, true) => self.create_in_zookeeper(admin, printing),
+            (Action::Describe, true) => self.describe_from_zookeeper(admin, printing),
+            (Action::List, true) => self.list_from_zookeeper(admin, printing),
+            (Action::Alter, true) => self.alter_in_zookeeper(admin, printing),
+            (Action::Delete, true) => self.mark_in_zookeeper(admin, printing),
         };
         match done {
             Ok(()) => Ok(printed),
@@ -127,10 +135,13 @@ impl Topics {
                     let Some(error) = topic.error else { continue };
                     let known = error == crate::kafka::error::Error::TopicAlreadyExists;
                     if !(known && self.if_not_exists) {
-                        return Err(Failure::refused(error, topic.error_message.as_deref()).into());
+                        let why = Failure::refused(error, topic.error_message.as_deref());
+                        return Err(refused_creation(&name, known, why, admin.release()).into());
                     }
                 }
-                printed.push_str(&format!("Created topic {name}.\n"));
+                if admin.release().tools_tell_what_is_created() {
+                    printed.push_str(&format!("Created topic {name}.\n"));
+                }
                 Ok(())
             }
             other => panic!("create-topics was answered by {}", other.name()),
@@ -242,14 +253,29 @@ impl Topics {
         let topics = self.topics(admin)?;
         match &self.topic {
             Some(name) if topics.is_empty() && !self.if_exists => {
-                Err(plain(&format!("Topic 'Optional[{name}]' does not exist as expected")))
+                let name = match admin.release().tools_show_optionals() {
+                    true => format!("Optional[{name}]"),
+                    false => name.to_string(),
+                };
+                Err(plain(&format!("Topic '{name}' does not exist as expected")))
             }
             _ => Ok(topics.into_iter().map(|topic| topic.name).collect()),
         }
     }
 }
 
-fn plain(message: &str) -> Halt {
+/// What is told of a topic that was not made.
+// Source: TopicCommand.main: since 2.4 an ExecutionException is unwrapped before it is told
+fn refused_creation(name: &TopicName, is_there: bool, why: Failure, release: Release) -> Failure {
+    let message = match () {
+        () if release.tools_tell_what_is_created() => return why,
+        () if is_there => format!("Topic {name} already exists"),
+        () => format!("{}: {}", why.class(), why.message),
+    };
+    Failure { message, ..why }
+}
+
+pub(super) fn plain(message: &str) -> Halt {
     let exception = "IllegalArgumentException";
     Halt::Failed(Failure::new(exception, message.to_owned()))
 }
@@ -262,7 +288,7 @@ fn replica_assignment(text: &str) -> Option<Vec<Vec<BrokerId>>> {
     text.split(',').map(list).collect()
 }
 
-fn check_assignment(assignments: &[Vec<BrokerId>]) -> Told<()> {
+pub(super) fn check_assignment(assignments: &[Vec<BrokerId>]) -> Told<()> {
     for (number, replicas) in assignments.iter().enumerate() {
         let mut twice: Vec<_> = replicas.clone();
         sort::sort(&mut twice);
@@ -313,6 +339,7 @@ fn description(topic: &TopicMetadata, entries: &[ConfigEntry], moves: &Moves) ->
         topic_id: topic.topic_id.clone().unwrap_or_else(|| "".into()),
         configs,
         partitions,
+        is_marked: false,
     }
 }
 

@@ -1,4 +1,4 @@
-//! What `kafka-topics` prints of topics (3.9.1).
+//! What `kafka-topics` prints of topics.
 //!
 //! *Invariant: tabs and spaces as the real tool has them: people parse this.*
 
@@ -19,6 +19,8 @@ pub struct TopicDescription {
     pub configs: Vec<(Arc<str>, Arc<str>)>,
     /// Its partitions.
     pub partitions: Vec<PartitionDescription>,
+    /// It is marked for deletion; told to 2.1.
+    pub is_marked: bool,
 }
 
 /// One partition.
@@ -44,13 +46,20 @@ pub fn describe(topic: &TopicDescription, release: Release) -> String {
     let factor = topic.partitions.first().map_or(0, replication_factor);
     let configs: Vec<_> =
         topic.configs.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    let _ = writeln!(
-        out,
-        "Topic: {name}\tTopicId: {}\tPartitionCount: {count}\tReplicationFactor: {factor}\
-         \tConfigs: {}",
-        topic.topic_id,
-        configs.join(","),
-    );
+    let configs = configs.join(",");
+    let _ = match release.topics_have_ids() {
+        true => writeln!(
+            out,
+            "Topic: {name}\tTopicId: {}\tPartitionCount: {count}\tReplicationFactor: {factor}\
+             \tConfigs: {configs}",
+            topic.topic_id,
+        ),
+        false => writeln!(
+            out,
+            "Topic:{name}\tPartitionCount:{count}\tReplicationFactor:{factor}\tConfigs:{configs}{}",
+            if topic.is_marked { "\tMarkedForDeletion:true" } else { "" },
+        ),
+    };
     for partition in &topic.partitions {
         out.push_str(&describe_partition(name, partition));
         if release.tools_show_eligible_leaders() {
@@ -125,6 +134,7 @@ mod tests {
             topic_id: "<topic-id-1>".into(),
             configs: vec![("retention.ms".into(), "1".into()), ("a".into(), "b".into())],
             partitions: vec![first, second],
+            is_marked: false,
         };
         let expected = "Topic: orders\tTopicId: <topic-id-1>\tPartitionCount: 2\
             \tReplicationFactor: 2\tConfigs: retention.ms=1,a=b\n\

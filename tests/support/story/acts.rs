@@ -16,7 +16,7 @@ use zootrope::zk::stat::Bytes;
 use super::cast::{Actor, Hand};
 use super::clients;
 use super::step::{ByHand, Seat, Send, Start, Step, Until, Who};
-use super::teller::{Stage, Teller, Told};
+use super::teller::{Stage, Teller, Told, proxy_address};
 
 /// What is awaited in a step.
 #[derive(Default)]
@@ -158,11 +158,24 @@ impl Teller<'_> {
     fn run_tool(&mut self, name: &str, args: &[String]) -> Told<ProcessId> {
         let ids = self.started.iter().map(|id| format!("127.0.0.1:{}", 9090 + id));
         let shown = ids.collect::<Vec<_>>().join(",").into();
-        let bootstrap =
-            Bootstrap { shown, processes: self.bootstrap().into(), release: self.release };
+        let bootstrap = Bootstrap {
+            shown,
+            processes: self.bootstrap().into(),
+            release: self.release,
+            zookeeper_connect: "127.0.0.1:2181".into(),
+            ensemble: [proxy_address(self.next_process(1))].into(),
+        };
         let tool = Tool::read(name, args, bootstrap);
         let tool = tool.map_err(|usage| format!("{name}: {usage}"))?;
-        Ok(self.start_process(name, Actor::Tool(Box::new(tool))))
+        let has_session = tool.has_session();
+        self.runs += 1;
+        let process = self.sim.add(&format!("{name} #{}", self.runs), Actor::Tool(Box::new(tool)));
+        if has_session {
+            self.add_proxy(name, process);
+        }
+        self.fix_asked(process);
+        self.act("start", move |i| i.start(process));
+        Ok(process)
     }
 
     /// A process that has not been there before.
@@ -185,7 +198,7 @@ impl Teller<'_> {
     }
 
     fn send(&mut self, send: &Send) -> Told<Sending> {
-        let settings = clients::producer("producer", send, &self.bootstrap())?;
+        let settings = clients::producer("producer", send, &self.bootstrap(), self.release)?;
         let producer = Producer::new(settings);
         let process = self.start_process("producer", Actor::Producer(Box::new(producer)));
         let mut sending =
@@ -219,7 +232,7 @@ impl Teller<'_> {
 
     fn start_consumers(&mut self, start: &Start) -> Told<()> {
         for name in &start.names {
-            let settings = clients::consumer(name, start, &self.bootstrap())?;
+            let settings = clients::consumer(name, start, &self.bootstrap(), self.release)?;
             let consumer = Actor::Consumer(Box::new(Consumer::new(settings)));
             let process = self.start_process(name, consumer);
             self.clients.insert(name.clone(), Stage { process, proxy: None });

@@ -9,6 +9,7 @@ use zootrope::kafka::consumer::words::{
 use zootrope::kafka::id::TopicPartition;
 use zootrope::kafka::message::Acks;
 use zootrope::kafka::producer::words::{ProducerFact, ProducerSettings, ToSend};
+use zootrope::kafka::release::Release;
 use zootrope::sim::{ProcessId, Span};
 
 use super::step::{Key, Send, Start};
@@ -18,12 +19,14 @@ pub fn consumer(
     name: &str,
     start: &Start,
     brokers: &[ProcessId],
+    release: Release,
 ) -> Result<ConsumerSettings, String> {
     if start.topics.iter().any(|(topic, streams)| streams.is_some() || topic.starts_with('~')) {
         return Err("old consumers are not told yet".into());
     }
     let topics: Vec<&str> = start.topics.iter().map(|(topic, _)| topic.as_str()).collect();
-    let mut settings = ConsumerSettings::new(name, &start.group, &topics, brokers);
+    let settings = ConsumerSettings::new(name, &start.group, &topics, brokers);
+    let mut settings = settings.of_release(release);
     settings.session_timeout = Span::ms(6000);
     settings.heartbeat_interval = Span::ms(1000);
     settings.auto_offset_reset = OffsetReset::Earliest;
@@ -85,8 +88,10 @@ pub fn producer(
     name: &str,
     send: &Send,
     brokers: &[ProcessId],
+    release: Release,
 ) -> Result<ProducerSettings, String> {
-    let mut settings = ProducerSettings::new(name, brokers);
+    let mut settings = ProducerSettings::new(name, brokers).of_release(release);
+    settings.acks = Acks::All;
     for (setting, value) in &send.settings {
         set_producer(&mut settings, setting, value)
             .ok_or_else(|| format!("a producer's {setting}={value} is not known"))?;

@@ -19,11 +19,14 @@ pub struct Outcome {
 
 /// The draws that a step's action will make.
 pub fn of_step(step: &Step, recorded: &Value, alive: &[Candidate]) -> Vec<Outcome> {
-    let is_given = |arg: &String| arg == "--replica-assignment" || arg == "--reassignment-json";
     match step {
         Step::Tool { args, .. } if args.iter().any(is_given) => Vec::new(),
         _ => placements(recorded, alive),
     }
+}
+
+fn is_given(arg: &String) -> bool {
+    arg == "--replica-assignment" || arg == "--reassignment-json"
 }
 
 /// The broker that members asked for a topic that was not there, and so made it.
@@ -34,10 +37,23 @@ pub fn asked_by_members(step: &Step, recorded: &Value) -> Option<i32> {
     committed(recorded).find_map(created_topic).map(|(broker, _)| broker)
 }
 
+/// Where a tool that writes topics to ZooKeeper itself began to place replicas.
+fn placed_by_tool(recorded: &Value, alive: &[Candidate]) -> Vec<(&'static str, u64)> {
+    let made = committed(recorded).filter(|txn| broker_of(txn).is_none());
+    let Some(placed) = made.filter_map(made_topic).next() else { return Vec::new() };
+    let drawn = start_and_shift(&placed, alive);
+    drawn.map_or(Vec::new(), |(start, shift)| {
+        vec![("placement-start", start), ("placement-shift", shift)]
+    })
+}
+
 /// Further draws of a step's client: where keyless records went, and in which order brokers were
 /// told to clear their throttles.
-pub fn of_client(step: &Step, recorded: &Value) -> Vec<(&'static str, u64)> {
+pub fn of_client(step: &Step, recorded: &Value, alive: &[Candidate]) -> Vec<(&'static str, u64)> {
     match step {
+        Step::Tool { name, args } if name == "kafka-topics" && !args.iter().any(is_given) => {
+            placed_by_tool(recorded, alive)
+        }
         Step::Send(send) if send.key == Key::Null && send.partition.is_none() => {
             let output = recorded.get("output");
             let gave = output.map(|output| output.get("gave").unwrap_or(output));
@@ -118,7 +134,10 @@ fn placements(recorded: &Value, alive: &[Candidate]) -> Vec<Outcome> {
     let mut outcomes = Vec::new();
     for txn in committed(recorded) {
         let Some((broker, recorded)) = created_topic(txn) else { continue };
-        if let Some((start, shift)) = start_and_shift(&recorded, alive) {
+        let ids: Vec<BrokerId> = alive.iter().map(|broker| broker.id).collect();
+        let place_of = |id: &BrokerId| alive.iter().find(|broker| broker.id == *id).cloned();
+        let brokers: Vec<Candidate> = in_cache_order(&ids).iter().filter_map(place_of).collect();
+        if let Some((start, shift)) = start_and_shift(&recorded, &brokers) {
             outcomes.push(Outcome { broker, name: "placement-start", value: start });
             outcomes.push(Outcome { broker, name: "placement-shift", value: shift });
         }
@@ -126,8 +145,13 @@ fn placements(recorded: &Value, alive: &[Candidate]) -> Vec<Outcome> {
     outcomes
 }
 
-/// Who made a topic, and where its replicas are.
+/// Which broker made a topic, and where its replicas are.
 fn created_topic(txn: &Value) -> Option<(i32, Vec<Vec<i32>>)> {
+    Some((broker_of(txn)?, made_topic(txn)?))
+}
+
+/// Where the replicas of a new topic are.
+fn made_topic(txn: &Value) -> Option<Vec<Vec<i32>>> {
     let path = txn["path"].as_str()?;
     let name = path.strip_prefix("/brokers/topics/")?;
     if txn["op"] != "create" || name.contains('/') {
@@ -139,15 +163,11 @@ fn created_topic(txn: &Value) -> Option<(i32, Vec<Vec<i32>>)> {
         let replicas = partitions.get(&number.to_string())?.as_array()?;
         replicas.iter().map(|id| i32::try_from(id.as_i64()?).ok()).collect()
     };
-    let all = (0..partitions.len()).map(of).collect::<Option<_>>()?;
-    Some((broker_of(txn)?, all))
+    (0..partitions.len()).map(of).collect()
 }
 
-fn start_and_shift(recorded: &[Vec<i32>], alive: &[Candidate]) -> Option<(u64, u64)> {
-    let ids: Vec<BrokerId> = alive.iter().map(|broker| broker.id).collect();
-    let place_of = |id: &BrokerId| alive.iter().find(|broker| broker.id == *id).cloned();
-    let brokers: Vec<Candidate> = in_cache_order(&ids).iter().filter_map(place_of).collect();
-    let n = u32::try_from(alive.len()).ok()?;
+fn start_and_shift(recorded: &[Vec<i32>], brokers: &[Candidate]) -> Option<(u64, u64)> {
+    let n = u32::try_from(brokers.len()).ok()?;
     for start in 0..n {
         for shift in 0..n {
             let deal = Deal {
@@ -157,7 +177,7 @@ fn start_and_shift(recorded: &[Vec<i32>], alive: &[Candidate]) -> Option<(u64, u
                 shift,
                 first_partition: 0,
             };
-            let Ok(placed) = place(&brokers, deal) else { continue };
+            let Ok(placed) = place(brokers, deal) else { continue };
             let same = placed.values().zip(recorded).all(|(placed, recorded)| {
                 placed.iter().map(|id| id.0).eq(recorded.iter().copied())
             });

@@ -243,7 +243,7 @@ impl<'a> Teller<'a> {
         let members: Vec<ProcessId> = self.members.keys().copied().collect();
         members.into_iter().for_each(|member| self.fix_asked(member));
         self.asked = draws::asked(&step, recorded);
-        self.further = draws::of_client(&step, recorded);
+        self.further = draws::of_client(&step, recorded, &self.alive());
         self.late = draws::late_members(recorded);
         let mut talk = Vec::new();
         self.take_a_moment(&step, &mut talk)?;
@@ -477,7 +477,7 @@ fn port_of(broker: i32) -> u16 {
 }
 
 /// Where a client finds its proxy.
-fn proxy_address(process: ProcessId) -> zk::ensemble::Address {
+pub(super) fn proxy_address(process: ProcessId) -> zk::ensemble::Address {
     zk::ensemble::Address { id: zk::ensemble::ServerId(1), process }
 }
 

@@ -14,7 +14,7 @@ use crate::kafka::admin::{
 };
 use crate::kafka::wire::Caller;
 use crate::kafka::words::Words;
-use crate::kafka::znodes::{self, Config, ConfigType, DEFAULT_ENTITY};
+use crate::kafka::znodes::{self, Config};
 use crate::kafka::zookeeper::{Replies, Reply, create, create_sequential, data, found, parts};
 use crate::sim::{Outbox, sort};
 use crate::zk::path::Path;
@@ -162,7 +162,7 @@ impl Running {
             },
             Step::Create => make_parent(&mut alter.step),
             Step::Parent => {
-                let (kind, name) = entity_of(&resource);
+                let (kind, name) = resource.entity();
                 let note = znodes::encode_config_change(site.settings.release, kind, &name);
                 create_sequential(znodes::config_change_prefix(), note)
             }
@@ -189,16 +189,8 @@ fn make_parent(step: &mut Step) -> Op {
     create(znodes::config_changes(), Bytes::NULL)
 }
 
-fn entity_of(resource: &ConfigResource) -> (ConfigType, String) {
-    match resource {
-        ConfigResource::Topic(topic) => (ConfigType::Topics, topic.to_string()),
-        ConfigResource::Broker(broker) => (ConfigType::Brokers, broker.to_string()),
-        ConfigResource::AllBrokers => (ConfigType::Brokers, DEFAULT_ENTITY.to_owned()),
-    }
-}
-
 fn path_of(resource: &ConfigResource) -> Path {
-    let (kind, name) = entity_of(resource);
+    let (kind, name) = resource.entity();
     kind.entity(&name)
 }
 
@@ -302,7 +294,7 @@ const TOPIC_CONFIGS: &[(&str, Kind, &str)] = &[
 
 /// Whether a topic can have these settings; if not, why, in Kafka's words.
 // Source: LogConfig.validate, ConfigDef.parseType
-pub(super) fn check_topic_configs(config: &Config) -> Result<(), String> {
+pub fn check_topic_configs(config: &Config) -> Result<(), String> {
     for (name, value) in config {
         let known = TOPIC_CONFIGS.iter().find(|(known, _, _)| *known == &**name);
         let Some((_, kind, _)) = known else {

@@ -166,7 +166,8 @@ impl Running {
             }
             false => topic.assignments.into_iter().collect(),
         };
-        validate_name(&name, site.settings.release)?;
+        check_topic_name(&name, site.settings.release)
+            .map_err(|words| refused(Error::InvalidTopic, words))?;
         let config: Config = topic.configs.into_iter().collect();
         check_topic_configs(&config).map_err(|words| refused(Error::InvalidConfig, words))?;
         Ok(Plan { name, partitions, config })
@@ -379,7 +380,7 @@ const MAX_NAME: usize = 249;
 
 /// Refuses a bad name, in the words of the release.
 // Source: org.apache.kafka.common.internals.Topic.validate
-fn validate_name(name: &TopicName, release: Release) -> Result<(), Refusal> {
+pub fn check_topic_name(name: &TopicName, release: Release) -> Result<(), String> {
     let text = name.as_str();
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let (now, before_3_0) = match text {
@@ -401,11 +402,11 @@ fn validate_name(name: &TopicName, release: Release) -> Result<(), Refusal> {
         ),
         _ => return Ok(()),
     };
-    let words = match release.bad_names_are_invalid() {
+    Err(match release.bad_names_are_invalid() {
         true => format!("Topic name is invalid: {now}"),
-        false => format!("Topic name{before_3_0}"),
-    };
-    Err(refused(Error::InvalidTopic, words))
+        false if release.tools_spell_capitals() => format!("Topic name{before_3_0}"),
+        false => format!("topic name{before_3_0}").replace('"', "").replace(", it ", ", "),
+    })
 }
 
 /// What a topic's name may have in it, as brokers tell it.

@@ -1,0 +1,304 @@
+//! `kafka-topics` as it was before 2.2: it reads and writes ZooKeeper itself, in a session of its
+//! own, and asks no broker.
+//!
+//! Source: TopicCommand, AdminZkClient (1.1), AdminUtils (0.10.2).
+//!
+//! *Invariant: a topic's settings are written before the topic.*
+
+use std::sync::Arc;
+
+use super::Admin;
+use super::admin::{Failure, Halt};
+use super::topics::{Topics, check_assignment, plain};
+use super::topics_text::{COLLISION, PartitionDescription, TopicDescription, describe};
+use crate::kafka::broker::{check_topic_configs, check_topic_name};
+use crate::kafka::id::{BrokerId, TopicName, TopicPartition};
+use crate::kafka::placement::{Candidate, Deal, PlacementError, place};
+use crate::kafka::znodes::{
+    self, BrokerZnode, ConfigType, ReplicaAssignment, StateZnode, TopicZnode,
+};
+use crate::kafka::zookeeper::{children, create, found};
+use crate::sim::{Draw, OrdMap};
+use crate::zk::path::Path;
+use crate::zk::reply::Error as ZkError;
+use crate::zk::request::Op;
+use crate::zk::stat::Bytes;
+
+type Told<T> = Result<T, Halt>;
+
+/// Replicas by partition.
+type Replicas = OrdMap<i32, Vec<BrokerId>>;
+
+impl Topics {
+    pub(super) fn create_in_zookeeper(
+        &self,
+        admin: &mut Admin<'_>,
+        printed: &mut String,
+    ) -> Told<()> {
+        let name = self.topic.clone().ok_or_else(|| plain("Missing required argument [topic]"))?;
+        let config = self.configs.iter().cloned().collect();
+        check_topic_configs(&config).map_err(|words| plain(&words))?;
+        if name.as_str().contains(['.', '_']) {
+            printed.push_str(COLLISION);
+        }
+        let replicas = match &self.replica_assignment {
+            Some(lists) => {
+                check_assignment(lists)?;
+                (0..).zip(lists.iter().cloned()).collect()
+            }
+            None => self.place_new(admin)?,
+        };
+        check_topic_name(&name, admin.release()).map_err(|words| plain(&words))?;
+        let look = Op::Exists { path: znodes::topic(&name), watch: false };
+        if admin.in_zookeeper(vec![look])?[0].is_ok() {
+            return match self.if_not_exists {
+                true => Ok(()),
+                false => Err(plain(&format!("Topic '{name}' already exists."))),
+            };
+        }
+        let (path, data) =
+            (ConfigType::Topics.entity(name.as_str()), znodes::encode_config(&config));
+        let set = Op::SetData { path: path.clone(), data: data.clone(), version: -1 };
+        if admin.in_zookeeper(vec![set])?[0] == Err(ZkError::NoNode) {
+            admin.in_zookeeper(vec![create(path, data)])?;
+        }
+        let data = topic_data(replicas, admin);
+        admin.in_zookeeper(vec![create(znodes::topic(&name), data)])?;
+        printed.push_str(&format!("Created topic \"{name}\".\n"));
+        Ok(())
+    }
+
+    fn place_new(&self, admin: &mut Admin<'_>) -> Told<Replicas> {
+        let brokers = registered(admin)?;
+        let mut deal = Deal {
+            partitions: self.partitions.unwrap_or(1),
+            replication_factor: self.replication_factor.unwrap_or(1),
+            start: 0,
+            shift: 0,
+            first_partition: 0,
+        };
+        place(&brokers, deal).map_err(|error| refuse(error, admin))?;
+        let mut draw = |purpose| -> Told<u32> {
+            let count = brokers.len() as u64;
+            let drawn = admin.draw(Draw(purpose), 0..count)? % count;
+            Ok(u32::try_from(drawn).expect("brokers are few"))
+        };
+        deal.start = draw("placement-start")?;
+        deal.shift = draw("placement-shift")?;
+        place(&brokers, deal).map_err(|error| refuse(error, admin))
+    }
+
+    pub(super) fn list_from_zookeeper(
+        &self,
+        admin: &mut Admin<'_>,
+        printed: &mut String,
+    ) -> Told<()> {
+        let names = self.names(admin)?;
+        let marked = are_marked(&names, admin)?;
+        for (name, is_marked) in names.iter().zip(marked) {
+            let mark = if is_marked { " - marked for deletion" } else { "" };
+            printed.push_str(&format!("{name}{mark}\n"));
+        }
+        Ok(())
+    }
+
+    /// All topics, or those that `--topic` names.
+    fn names(&self, admin: &mut Admin<'_>) -> Told<Vec<TopicName>> {
+        let found = children_of(znodes::topics(), admin)?;
+        let names = found.iter().map(|name| TopicName::from(&**name));
+        Ok(names.filter(|name| self.topic.as_ref().is_none_or(|wanted| wanted == name)).collect())
+    }
+
+    pub(super) fn describe_from_zookeeper(
+        &self,
+        admin: &mut Admin<'_>,
+        printed: &mut String,
+    ) -> Told<()> {
+        let names = self.names(admin)?;
+        registered(admin)?;
+        let marked = are_marked(&names, admin)?;
+        for (name, is_marked) in names.into_iter().zip(marked) {
+            let settings = get(ConfigType::Topics.entity(name.as_str()));
+            let replies = admin.in_zookeeper(vec![get(znodes::topic(&name)), settings])?;
+            let Some(topic) = found(&replies[0], TopicZnode::decode) else { continue };
+            let config = found(&replies[1], znodes::decode_config).unwrap_or_default();
+            let partitions = partitions(&name, &topic, admin)?;
+            let mut configs: Vec<(Arc<str>, Arc<str>)> = config.into_iter().collect();
+            crate::sim::sort::by_key(&mut configs, |(key, _)| super::hash_map_place(key, 16));
+            let topic_id = "".into();
+            let topic = TopicDescription { name, topic_id, configs, partitions, is_marked };
+            printed.push_str(&describe(&topic, admin.release()));
+        }
+        Ok(())
+    }
+
+    pub(super) fn alter_in_zookeeper(
+        &self,
+        admin: &mut Admin<'_>,
+        printed: &mut String,
+    ) -> Told<()> {
+        let names = self.existing_in_zookeeper(admin)?;
+        let count = self.partitions.unwrap_or(0);
+        for name in names {
+            printed.push_str(
+                "WARNING: If partitions are increased for a topic that has a key, the partition \
+                 logic or ordering of the messages will be affected\n",
+            );
+            let replies = admin.in_zookeeper(vec![get(znodes::topic(&name))])?;
+            let Some(topic) = found(&replies[0], TopicZnode::decode) else { continue };
+            let brokers = registered(admin)?;
+            let known = topic.partitions.into_iter();
+            let mut replicas: Replicas = known.map(|(of, to)| (of, to.replicas)).collect();
+            replicas.extend(self.added(&name, count, &replicas, &brokers, admin)?);
+            let data = topic_data(replicas, admin);
+            let set = Op::SetData { path: znodes::topic(&name), data, version: -1 };
+            admin.in_zookeeper(vec![set])?;
+            printed.push_str("Adding partitions succeeded!\n");
+        }
+        Ok(())
+    }
+
+    /// Where the replicas of partitions are that are added.
+    // Source: AdminZkClient.addPartitions
+    fn added(
+        &self,
+        name: &TopicName,
+        count: i32,
+        known: &Replicas,
+        brokers: &[Candidate],
+        admin: &Admin<'_>,
+    ) -> Told<Replicas> {
+        let first = known.get(&0).cloned().unwrap_or_default();
+        let now = i32::try_from(known.len()).expect("partitions are counted in i32");
+        if count <= now {
+            return Err(plain(&format!(
+                "The number of partitions for a topic can only be increased. Topic {name} \
+                 currently has {now} partitions, {count} would not be an increase."
+            )));
+        }
+        if let Some(lists) = &self.replica_assignment {
+            check_assignment(lists)?;
+            return Ok((0..).zip(lists.iter().cloned()).skip(known.len()).collect());
+        }
+        let place_of = |id: &BrokerId| brokers.iter().position(|broker| broker.id >= *id);
+        let start = first.first().and_then(place_of).unwrap_or(0);
+        let start = u32::try_from(start).expect("brokers are few");
+        let deal = Deal {
+            partitions: count - now,
+            replication_factor: i32::try_from(first.len()).expect("replicas are few"),
+            start,
+            shift: start,
+            first_partition: now,
+        };
+        place(brokers, deal).map_err(|error| refuse(error, admin))
+    }
+
+    fn existing_in_zookeeper(&self, admin: &mut Admin<'_>) -> Told<Vec<TopicName>> {
+        let names = self.names(admin)?;
+        match &self.topic {
+            Some(topic) if names.is_empty() && !self.if_exists => {
+                let place = admin.zookeeper_connect();
+                Err(plain(&format!("Topic {topic} does not exist on ZK path {place}")))
+            }
+            _ => Ok(names),
+        }
+    }
+
+    pub(super) fn mark_in_zookeeper(
+        &self,
+        admin: &mut Admin<'_>,
+        printed: &mut String,
+    ) -> Told<()> {
+        for name in self.existing_in_zookeeper(admin)? {
+            let mark = create(znodes::delete_topic(&name), Bytes::NULL);
+            printed.push_str(&match admin.in_zookeeper(vec![mark])?[0] {
+                Err(ZkError::NodeExists) => {
+                    format!("Topic {name} is already marked for deletion.\n")
+                }
+                _ => format!(
+                    "Topic {name} is marked for deletion.\n\
+                     Note: This will have no impact if delete.topic.enable is not set to true.\n"
+                ),
+            });
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn get(path: Path) -> Op {
+    Op::GetData { path, watch: false }
+}
+
+fn children_of(path: Path, admin: &mut Admin<'_>) -> Told<Arc<[Arc<str>]>> {
+    let read = Op::GetChildren2 { path, watch: false };
+    Ok(children(&admin.in_zookeeper(vec![read])?[0]))
+}
+
+/// The live brokers, by id.
+// Source: AdminZkClient.getBrokerMetadatas
+pub(super) fn registered(admin: &mut Admin<'_>) -> Told<Vec<Candidate>> {
+    let names = children_of(znodes::broker_ids(), admin)?;
+    let mut ids: Vec<BrokerId> =
+        names.iter().filter_map(|name| name.parse().ok().map(BrokerId)).collect();
+    crate::sim::sort::sort(&mut ids);
+    let reads = ids.iter().map(|&id| get(znodes::broker(id))).collect();
+    let replies = admin.in_zookeeper(reads)?;
+    let rack = |reply| found(reply, BrokerZnode::decode).and_then(|broker| broker.rack);
+    let racks = replies.iter().map(|reply| rack(reply).map(|rack| rack.to_string()));
+    Ok(ids.into_iter().zip(racks).map(|(id, rack)| Candidate { id, rack }).collect())
+}
+
+fn are_marked(names: &[TopicName], admin: &mut Admin<'_>) -> Told<Vec<bool>> {
+    let look = |name| Op::Exists { path: znodes::delete_topic(name), watch: false };
+    let replies = admin.in_zookeeper(names.iter().map(look).collect())?;
+    Ok(replies.iter().map(Result::is_ok).collect())
+}
+
+fn partitions(
+    name: &TopicName,
+    topic: &TopicZnode,
+    admin: &mut Admin<'_>,
+) -> Told<Vec<PartitionDescription>> {
+    let path = |&number: &i32| get(znodes::state(&TopicPartition::new(name.clone(), number)));
+    let replies = admin.in_zookeeper(topic.partitions.keys().map(path).collect())?;
+    let mut partitions = Vec::new();
+    for ((&partition, to), reply) in topic.partitions.iter().zip(&replies) {
+        let state = found(reply, StateZnode::decode).map(|state| state.leadership);
+        let leader = state.as_ref().map(|state| state.leader);
+        let isr = state.map(|state| state.isr).unwrap_or_default();
+        let (replicas, moving) = (to.replicas.clone(), None);
+        partitions.push(PartitionDescription { partition, leader, replicas, isr, moving });
+    }
+    Ok(partitions)
+}
+
+fn topic_data(replicas: Replicas, admin: &Admin<'_>) -> Bytes {
+    let settled = replicas.into_iter().map(|(of, to)| (of, ReplicaAssignment::settled(to)));
+    TopicZnode { topic_id: None, partitions: settled.collect() }.encode(admin.release())
+}
+
+fn refuse(error: PlacementError, admin: &Admin<'_>) -> Halt {
+    let message = match error {
+        PlacementError::TooFewBrokers { wanted, available } => {
+            match admin.release().tools_spell_capitals() {
+                true => {
+                    format!(
+                        "Replication factor: {wanted} larger than available brokers: {available}."
+                    )
+                }
+                false => {
+                    format!(
+                        "replication factor: {wanted} larger than available brokers: {available}"
+                    )
+                }
+            }
+        }
+        PlacementError::Nothing => "Number of partitions must be larger than 0.".into(),
+        PlacementError::RacksMissing => {
+            "Not all brokers have rack information. Add --disable-rack-aware in command line to \
+             make replica assignment without rack information."
+                .into()
+        }
+    };
+    Failure::new("InvalidReplicationFactorException", message).into()
+}
