@@ -22,6 +22,7 @@ pub mod java_hash;
 pub mod log;
 pub mod message;
 pub mod metadata_cache;
+pub mod old_consumer;
 pub mod partition;
 pub mod partition_map;
 pub mod partitioner;

@@ -13,6 +13,7 @@ use super::id::{
     BrokerEpoch, BrokerId, ControllerEpoch, LeaderEpoch, Offset, TopicName, TopicPartition,
 };
 use super::message::{RequestMessage, ResponseMessage};
+use super::old_consumer::words::{OldFact, OldTimer};
 use super::producer::words::{ProducerFact, ProducerRequest, ProducerTimer};
 use super::settings::Directory;
 use super::tools::ToolTimer;
@@ -50,6 +51,8 @@ pub enum Timer {
     Producer(ProducerTimer),
     /// Of a command line tool.
     Tool(ToolTimer),
+    /// Of an old consumer.
+    OldConsumer(OldTimer),
 }
 
 /// What a broker waits for.
@@ -171,6 +174,8 @@ pub enum Fact {
     Consumer(ConsumerFact),
     /// By a producer.
     Producer(ProducerFact),
+    /// By an old consumer.
+    OldConsumer(OldFact),
 }
 
 impl Vocabulary for Words {
@@ -194,6 +199,7 @@ impl Vocabulary for Words {
             Timer::Broker(timer) => timer.name(),
             Timer::Group(timer) => timer.name(),
             Timer::Consumer(timer) => timer.name(),
+            Timer::OldConsumer(timer) => timer.name(),
             Timer::Producer(timer) => timer.name(),
             Timer::Tool(timer) => timer.name(),
         }
@@ -237,6 +243,7 @@ impl Fact {
             Fact::Broker(fact) => fact,
             Fact::Group(fact) => fact,
             Fact::Consumer(fact) => fact,
+            Fact::OldConsumer(fact) => fact,
             Fact::Producer(fact) => fact,
         }
     }
@@ -310,6 +317,7 @@ parts! {
     Timer::Broker(BrokerTimer);
     Timer::Group(GroupTimer);
     Timer::Consumer(ConsumerTimer);
+    Timer::OldConsumer(OldTimer);
     Timer::Producer(ProducerTimer);
     Timer::Tool(ToolTimer);
     Write::Zk(zk::Write);
@@ -319,6 +327,7 @@ parts! {
     Fact::Broker(BrokerFact);
     Fact::Group(GroupFact);
     Fact::Consumer(ConsumerFact);
+    Fact::OldConsumer(OldFact);
     Fact::Producer(ProducerFact);
 }
 

@@ -18,6 +18,8 @@ use crate::sim::OrdMap;
 use crate::zk::path::Path;
 use crate::zk::stat::Bytes;
 
+pub mod consumers;
+
 /// The persistent paths that each broker of a release makes when it starts, in its order.
 // Source: ZkData.PersistentZkPaths; ZkUtils.persistentZkPaths
 pub fn persistent_paths(release: Release) -> &'static [&'static str] {

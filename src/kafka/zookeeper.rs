@@ -34,6 +34,16 @@ pub enum Asker {
     Configs,
     /// Something done for a client.
     Errand(u32),
+    /// The threads of an old consumer that register it and rebalance.
+    Member,
+    /// Its threads that commit offsets.
+    Offsets,
+    /// Its thread that looks for leaders.
+    LeaderFinder,
+    /// Its thread that looks whether its pattern matches other topics.
+    Topics,
+    /// Whoever of its threads looks for the coordinator of offsets.
+    Coordinator,
     /// The thread that tells listeners what a watch has told (to 1.0).
     Listeners,
     /// Leaders that write their ISRs (to 2.6).
@@ -188,6 +198,11 @@ impl Zookeeper {
         self.hear(notices, out)
     }
 
+    /// Whether a batch of that asker is under way.
+    pub fn is_asking(&self, asker: Asker) -> bool {
+        self.batches.contains_key(&asker)
+    }
+
     /// Asks for a batch; nothing is asked by an empty one, and `false` says so.
     pub fn ask(&mut self, asker: Asker, ops: Vec<Op>, out: &mut Outbox<'_, Words>) -> bool {
         if ops.is_empty() {
@@ -283,10 +298,12 @@ impl Zookeeper {
                 Notice::Connected { session, birth: Birth::New } => {
                     heard.push(Heard::Session(session));
                     self.fire_all(out);
+                    self.resume(out);
                 }
                 Notice::Connected { .. } | Notice::Disconnected | Notice::WatchRemoved { .. } => {}
                 Notice::Expired => {
-                    self.batches.clear();
+                    // A thread that commits goes on in the next session.
+                    self.batches.retain(|asker, _| *asker == Asker::Offsets);
                     self.events.clear();
                     heard.push(Heard::Expired);
                 }
@@ -358,6 +375,15 @@ impl Zookeeper {
         };
         let reads = vec![self.exists(path), read];
         self.ask(Asker::Listeners, reads, out);
+    }
+
+    /// Asks again, in a new session, what was not answered in the old one.
+    // Source: ZkClient.retryUntilConnected
+    fn resume(&mut self, out: &mut Outbox<'_, Words>) {
+        let Some(next) = self.batches.get(&Asker::Offsets).and_then(Batch::next) else { return };
+        let tag = Tag(Asker::Offsets, next.0);
+        // It is refused only where the session is being closed again.
+        let _ = out.embed(|out| self.client.request(next.1, tag, out));
     }
 
     /// In a new session everything may have changed.

@@ -88,14 +88,10 @@ impl Lab {
         self.take().commands.len()
     }
 
-    /// The commands before the cursor, and when each was given.
-    pub fn given(&self) -> &[(Moment, Command)] {
-        &self.take().commands[..self.cursor.given]
-    }
-
     /// When the last command before the cursor was given.
     pub fn last_given(&self) -> Option<SimTime> {
-        self.given().last().map(|(moment, _)| moment.at)
+        let given = &self.take().commands[..self.cursor.given];
+        given.last().map(|(moment, _)| moment.at)
     }
 
     /// All takes, in the order in which they were made.

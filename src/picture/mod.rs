@@ -6,7 +6,6 @@
 
 pub mod brokers;
 pub mod chronicle;
-pub mod console;
 pub mod drawing;
 pub mod ensemble;
 pub mod flight;

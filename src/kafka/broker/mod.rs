@@ -341,7 +341,6 @@ impl Running {
             Heard::Answered(Asker::Errand(number), replies) => {
                 self.errand_answered(number, replies, site, out);
             }
-            Heard::Answered(Asker::Listeners, _) => {}
             Heard::Answered(Asker::Isrs, replies) => {
                 self.replicas.isrs_written(&replies, turn!(self, site, out));
             }
@@ -351,6 +350,7 @@ impl Running {
                 let controller = controller.map_or(BrokerId::NONE, |znode| znode.broker);
                 self.ask_controller(controller, site, out);
             }
+            Heard::Answered(..) => {}
         }
     }
 

@@ -4,6 +4,8 @@
 use zootrope::kafka::consumer::Consumer;
 use zootrope::kafka::consumer::words::ConsumerRequest;
 use zootrope::kafka::id::{BrokerId, TopicPartition};
+use zootrope::kafka::old_consumer::OldConsumer;
+use zootrope::kafka::old_consumer::words::OldSettings;
 use zootrope::kafka::producer::Producer;
 use zootrope::kafka::producer::words::ProducerRequest;
 use zootrope::kafka::tools::dump_log::dump;
@@ -140,10 +142,16 @@ impl Teller<'_> {
             let process = self.stage(who)?.process;
             self.act("kill", move |i| i.kill(process));
         }
-        let members = victims.iter().any(|who| matches!(who, Who::Client(_)));
+        // Of an old group nobody hears but by its sessions.
+        let is_member = |who: &Who| matches!(who, Who::Client(_)) && !self.has_session(who);
+        let members = victims.iter().any(is_member);
         let alive = |stage: &Stage| self.sim.power(stage.process) != Power::Off;
         let last = members && !self.clients.values().any(alive);
         Ok(last.then_some(Until::GroupIsEmpty))
+    }
+
+    fn has_session(&self, who: &Who) -> bool {
+        self.stage(who).is_ok_and(|stage| stage.proxy.is_some())
     }
 
     /// The brokers that clients and tools are given, all that have been started.
@@ -199,10 +207,15 @@ impl Teller<'_> {
 
     fn send(&mut self, send: &Send) -> Told<Sending> {
         let settings = clients::producer("producer", send, &self.bootstrap(), self.release)?;
+        let mut send = send.clone();
+        if let Some(sent) = &mut self.sent {
+            let sent = sent.entry(send.topic.clone()).or_default();
+            send.from = *sent;
+            *sent += send.count;
+        }
         let producer = Producer::new(settings);
         let process = self.start_process("producer", Actor::Producer(Box::new(producer)));
-        let mut sending =
-            Sending { process, send: send.clone(), next: send.from, outcomes: Vec::new() };
+        let mut sending = Sending { process, next: send.from, send, outcomes: Vec::new() };
         self.send_next(&mut sending)?;
         Ok(sending)
     }
@@ -232,6 +245,10 @@ impl Teller<'_> {
 
     fn start_consumers(&mut self, start: &Start) -> Told<()> {
         for name in &start.names {
+            if let Some(settings) = clients::old_consumer(name, start)? {
+                self.start_old_consumer(name, settings);
+                continue;
+            }
             let settings = clients::consumer(name, start, &self.bootstrap(), self.release)?;
             let consumer = Actor::Consumer(Box::new(Consumer::new(settings)));
             let process = self.start_process(name, consumer);
@@ -242,12 +259,27 @@ impl Teller<'_> {
         Ok(())
     }
 
+    /// It has a proxy of its own before ZooKeeper.
+    fn start_old_consumer(&mut self, name: &str, mut settings: OldSettings) {
+        settings.release = self.release;
+        settings.directory = self.directory.clone();
+        settings.zookeeper_connect = [proxy_address(self.next_process(1))].into();
+        self.runs += 1;
+        let consumer = Actor::OldConsumer(Box::new(OldConsumer::new(settings)));
+        let process = self.sim.add(&format!("{name} #{}", self.runs), consumer);
+        let proxy = Some(self.add_proxy(name, process));
+        self.fix_asked(process);
+        self.act("start", move |i| i.start(process));
+        self.clients.insert(name.to_owned(), Stage { process, proxy });
+        self.members.insert(process, name.to_owned());
+    }
+
     fn tell_member(&mut self, process: ProcessId, request: ConsumerRequest) {
         self.act("tell", move |i| i.request(process, Request::Consumer(request)));
     }
 
     fn by_hand(&mut self, by_hand: &ByHand) -> ProcessId {
-        let bytes = |data: &Option<String>| data.as_deref().map_or(Bytes::NULL, Bytes::from);
+        let bytes = |data: &Option<String>| Bytes::from(data.as_deref().unwrap_or_default());
         let any = -1;
         let op = match by_hand {
             ByHand::Create(path, data) => {

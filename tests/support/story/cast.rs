@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use zootrope::kafka::broker::Broker;
 use zootrope::kafka::consumer::Consumer;
+use zootrope::kafka::old_consumer::OldConsumer;
 use zootrope::kafka::producer::Producer;
 use zootrope::kafka::tools::Tool;
 use zootrope::kafka::words::{Message, Request, Timer, Words, Write};
@@ -27,6 +28,7 @@ pub enum Actor {
     Broker(Box<Broker>),
     Tool(Box<Tool>),
     Consumer(Box<Consumer>),
+    OldConsumer(Box<OldConsumer>),
     Producer(Box<Producer>),
     Hand(Box<Hand>),
 }
@@ -45,6 +47,7 @@ impl Process for Actor {
             Actor::Broker(broker) => broker.handle(event, out),
             Actor::Tool(tool) => tool.handle(event, out),
             Actor::Consumer(consumer) => consumer.handle(event, out),
+            Actor::OldConsumer(consumer) => consumer.handle(event, out),
             Actor::Producer(producer) => producer.handle(event, out),
             Actor::Hand(hand) => hand.handle(event, out),
         }
@@ -57,6 +60,7 @@ impl Process for Actor {
             Actor::Broker(broker) => broker.crash(),
             Actor::Tool(tool) => tool.crash(),
             Actor::Consumer(consumer) => consumer.crash(),
+            Actor::OldConsumer(consumer) => consumer.crash(),
             Actor::Producer(producer) => producer.crash(),
         }
     }

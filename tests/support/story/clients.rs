@@ -1,6 +1,8 @@
 //! Clients as the stories start them: their settings, and what they say in the recordings' words.
 //! *Invariant: a setting that ours does not have is an error, never left out.*
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use zootrope::kafka::assignor::Assignor;
 use zootrope::kafka::consumer::words::{
@@ -8,6 +10,7 @@ use zootrope::kafka::consumer::words::{
 };
 use zootrope::kafka::id::TopicPartition;
 use zootrope::kafka::message::Acks;
+use zootrope::kafka::old_consumer::words::{OldFact, OldSettings, Reset, Wanted};
 use zootrope::kafka::producer::words::{ProducerFact, ProducerSettings, ToSend};
 use zootrope::kafka::release::Release;
 use zootrope::sim::{ProcessId, Span};
@@ -21,9 +24,6 @@ pub fn consumer(
     brokers: &[ProcessId],
     release: Release,
 ) -> Result<ConsumerSettings, String> {
-    if start.topics.iter().any(|(topic, streams)| streams.is_some() || topic.starts_with('~')) {
-        return Err("old consumers are not told yet".into());
-    }
     let topics: Vec<&str> = start.topics.iter().map(|(topic, _)| topic.as_str()).collect();
     let settings = ConsumerSettings::new(name, &start.group, &topics, brokers);
     let mut settings = settings.of_release(release);
@@ -38,6 +38,49 @@ pub fn consumer(
             .ok_or_else(|| format!("a consumer's {setting}={value} is not known"))?;
     }
     Ok(settings)
+}
+
+/// A member of the old kind, as `start` describes it: it is given numbers of streams.
+pub fn old_consumer(name: &str, start: &Start) -> Result<Option<OldSettings>, String> {
+    let streams = |(topic, count): &(String, Option<u32>)| {
+        count.and_then(|count| Some((topic.clone(), i32::try_from(count).ok()?)))
+    };
+    let topics: Option<Vec<(String, i32)>> = start.topics.iter().map(streams).collect();
+    let Some(topics) = topics else { return Ok(None) };
+    let wanted = match topics.first().and_then(|(topic, n)| Some((topic.strip_prefix('~')?, n))) {
+        Some((pattern, count)) => Wanted::Pattern(pattern.into(), *count),
+        None => {
+            let topics = topics.iter();
+            Wanted::Topics(topics.map(|(topic, n)| (topic.as_str().into(), *n)).collect())
+        }
+    };
+    let mut settings = OldSettings::new(&start.group, name, wanted);
+    settings.zookeeper_session_timeout = Span::ms(4000);
+    settings.rebalance_backoff = Span::ms(500);
+    settings.auto_offset_reset = Reset::Smallest;
+    settings.auto_commit_enable = false;
+    for (setting, value) in &start.settings {
+        settings
+            .set(setting, value)
+            .ok_or_else(|| format!("an old consumer's {setting}={value} is not known"))?;
+    }
+    Ok(Some(settings))
+}
+
+/// What a member of the old kind says, if it says something.
+pub fn old_word(fact: &OldFact) -> Option<Value> {
+    match fact {
+        OldFact::StreamsReady { .. } => Some(json!({"ready": true})),
+        OldFact::StreamRecord { partition, offset, value, stream } => {
+            let value = value.0.as_deref().unwrap_or("null");
+            let record = json!([partition.to_string(), offset.0, value]);
+            Some(json!({"record": record, "thread": stream}))
+        }
+        OldFact::OffsetsWritten { .. } => Some(json!({"committed": true})),
+        OldFact::ConnectorClosed { .. } => Some(json!({"closed": true})),
+        OldFact::ConsumerThrew { error } => Some(json!({"thrown": error.0.as_ref()})),
+        _ => None,
+    }
 }
 
 fn set_consumer(settings: &mut ConsumerSettings, name: &str, value: &str) -> Option<()> {
@@ -189,11 +232,17 @@ fn names(partitions: &[TopicPartition]) -> Vec<String> {
 }
 
 /// One member's words as the recordings tell them: records that come in a row by partition and
-/// offset, an error that comes again once.
+/// offset, an error that comes again once, and at last what its log shows to have been thrown.
 pub fn told(words: &[Value]) -> Vec<Value> {
     let mut out: Vec<Value> = Vec::new();
     let mut run = 0;
-    for word in words {
+    let is_thrown = |word: &&Value| word.get("thrown").is_some();
+    let thrown: BTreeSet<String> = words
+        .iter()
+        .filter(is_thrown)
+        .filter_map(|word| Some(word["thrown"].as_str()?.into()))
+        .collect();
+    for word in words.iter().filter(|word| !is_thrown(word)) {
         if word.get("error").is_some()
             && let Some(last) = out.last_mut()
             && last["error"] == word["error"]
@@ -214,6 +263,7 @@ pub fn told(words: &[Value]) -> Vec<Value> {
         };
         out[run..].sort_by_key(place);
     }
+    out.extend(thrown.into_iter().map(|text| json!({"thrown": text})));
     out
 }
 

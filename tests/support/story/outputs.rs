@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use zootrope::kafka::group::GroupFact;
 use zootrope::kafka::words::{BrokerFact, Fact};
 use zootrope::sim::{Power, ProcessId};
+use zootrope::zk::reply::Error;
 
 use super::acts::Awaited;
 use super::cast::Actor;
@@ -45,6 +46,13 @@ impl Teller<'_> {
                 let is_new = said.last() != Some(&word);
                 said.push(word);
                 Ok(is_new)
+            }
+            Fact::OldConsumer(fact) => {
+                let name = process.and_then(|process| self.members.get(&process)).cloned();
+                let word = name.zip(clients::old_word(&fact));
+                let Some((name, word)) = word else { return Ok(false) };
+                self.said.entry(name).or_default().push(word);
+                Ok(true)
             }
             Fact::Producer(fact) => {
                 let Some(mut sending) = awaited.sending.take() else { return Ok(false) };
@@ -235,6 +243,8 @@ impl Teller<'_> {
         {
             return hand.said().map(|said| match said {
                 Ok(()) => json!("ok"),
+                // Whoever recorded had no name for this one.
+                Err(Error::NotEmpty) => json!(Error::NotEmpty.code().to_string()),
                 Err(error) => json!(error.name()),
             });
         }

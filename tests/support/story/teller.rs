@@ -46,6 +46,8 @@ pub struct Teller<'a> {
     pub(super) brokers: BTreeMap<(i32, Seat), Stage>,
     pub(super) clients: BTreeMap<String, Stage>,
     pub(super) release: Release,
+    /// Where the brokers are.
+    pub(super) directory: Directory,
     settings: Vec<(String, String)>,
     racks: BTreeMap<i32, Option<Arc<str>>>,
     pub(super) mask: Mask,
@@ -74,6 +76,8 @@ pub struct Teller<'a> {
     /// Proxies and members that stand still so that others win a race, and until when.
     held: Vec<(SimTime, ProcessId)>,
     pub(super) group: Option<String>,
+    /// In a story of old consumers, how many records each topic was sent: their numbers go on.
+    pub(super) sent: Option<BTreeMap<String, u32>>,
 }
 
 /// A process with its proxy.
@@ -133,6 +137,7 @@ impl<'a> Teller<'a> {
             brokers: BTreeMap::new(),
             clients: BTreeMap::new(),
             release,
+            directory: Directory::default(),
             settings,
             racks: BTreeMap::new(),
             mask: Mask::default(),
@@ -150,6 +155,7 @@ impl<'a> Teller<'a> {
             late: BTreeMap::new(),
             held: Vec::new(),
             group: None,
+            sent: has_old_members(steps).then(BTreeMap::new),
         };
         teller.set_the_stage()?;
         Ok(teller)
@@ -176,6 +182,7 @@ impl<'a> Teller<'a> {
         let directory = Directory::new(places.map(|(place, (_, _, settings))| {
             ((settings.host.clone(), settings.port), process(place))
         }));
+        self.directory = directory.clone();
         for (broker, seat, settings) in seats {
             self.seat_broker(broker, seat, settings, &directory);
         }
@@ -272,7 +279,8 @@ impl<'a> Teller<'a> {
                 has_come = self.court.has_come(recorded, &txns);
             }
             let spoke = self.read_trace(&mut awaited)?;
-            if txns.len() > before || spoke {
+            // What is refused is no commit: it does not keep a step going.
+            if txns[before..].iter().any(|txn| txn["op"] != "error") || spoke {
                 clock.came(self.sim.now());
             }
             if is_over {
@@ -466,6 +474,16 @@ impl<'a> Teller<'a> {
             self.held.sort();
         }
     }
+}
+
+/// Whether a story is one of old consumers.
+fn has_old_members(steps: &[Value]) -> bool {
+    let starts = steps.iter().filter_map(|step| step::read(step["do"].as_str()?).ok());
+    let old = |step: Step| match step {
+        Step::StartConsumers(start) => start.topics.iter().any(|(_, streams)| streams.is_some()),
+        _ => false,
+    };
+    starts.into_iter().any(old)
 }
 
 /// More events than any step takes.

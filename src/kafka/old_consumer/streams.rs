@@ -1,0 +1,198 @@
+//! Which threads a consumer has, and which of its streams each of them fills.
+//!
+//! *Invariant: threads and streams are paired in the order of a Scala hash set, as in every JVM.*
+// Source: kafka.consumer.TopicCount, ZookeeperConsumerConnector.reinitializeConsumer (0.8.2)
+
+use std::sync::Arc;
+
+use super::words::{OldSettings, Wanted};
+use crate::kafka::assignor::old::Registrations;
+use crate::kafka::id::{TopicName, TopicPartition};
+use crate::kafka::java_hash;
+use crate::kafka::znodes::consumers::ConsumerZnode;
+use crate::sim::{OrdMap, sort};
+
+impl OldSettings {
+    /// What it says of itself when it registers.
+    pub(super) fn registration(&self, timestamp: u64) -> ConsumerZnode {
+        let (subscription, is_pattern) = match &self.wanted {
+            Wanted::Topics(topics) => {
+                let topics = topics.iter();
+                (topics.map(|(topic, count)| (topic.as_str().into(), *count)).collect(), false)
+            }
+            Wanted::Pattern(pattern, count) => {
+                ([(pattern.clone(), *count)].into_iter().collect(), true)
+            }
+        };
+        ConsumerZnode { subscription, is_pattern, timestamp }
+    }
+
+    /// The number of the stream that a thread fills, as the application counts its streams.
+    pub(super) fn stream(&self, topic: &TopicName, thread: u32) -> u32 {
+        let Wanted::Topics(topics) = &self.wanted else { return self.place(thread, 1) };
+        let mut before = 0;
+        for (name, count) in topics {
+            if name == topic {
+                return before + self.place(thread, *count);
+            }
+            before += u32::try_from(*count).expect("streams are counted from 1");
+        }
+        0
+    }
+
+    /// The place of a thread among so many.
+    fn place(&self, thread: u32, count: i32) -> u32 {
+        let mut places: Vec<u32> = Vec::new();
+        for number in 0..count {
+            let mut place = scala_place(&self.id(), number, SLOTS);
+            while places.contains(&place) {
+                place = (place + 1) % SLOTS;
+            }
+            places.push(place);
+        }
+        let own = places.get(thread as usize).copied().unwrap_or(0);
+        let before = places.iter().filter(|place| **place < own).count();
+        u32::try_from(before).expect("threads are few")
+    }
+}
+
+/// The streams of each topic that a registration means, the topics being these.
+pub(super) fn wanted(znode: &ConsumerZnode, topics: &[Arc<str>]) -> OrdMap<TopicName, i32> {
+    let mut wanted = OrdMap::new();
+    for (name, &streams) in &znode.subscription {
+        if znode.is_pattern {
+            let matching = topics.iter().filter(|topic| is_allowed(name, topic));
+            wanted.extend(matching.map(|topic| (TopicName::from(&**topic), streams)));
+        } else {
+            wanted.insert(TopicName::from(&**name), streams);
+        }
+    }
+    wanted
+}
+
+/// Whether a white list allows a topic; the internal one it never does.
+// Source: kafka.consumer.Whitelist (exclude.internal.topics)
+pub(super) fn is_allowed(pattern: &str, topic: &str) -> bool {
+    let pattern: Vec<char> = pattern.chars().collect();
+    let alternatives = pattern.split(|c| *c == '|' || *c == ',');
+    let topic_chars: Vec<char> = topic.chars().collect();
+    topic != crate::kafka::id::CONSUMER_OFFSETS
+        && alternatives.into_iter().any(|one| matches(one, &topic_chars))
+}
+
+/// Whether a regular expression of characters, `.`, `\`, `*`, `+` and `?` matches all of a text.
+// Real: any regular expression of Java; here these, because they are what topics are chosen by.
+fn matches(pattern: &[char], text: &[char]) -> bool {
+    let (atom, rest) = match pattern {
+        [] => return text.is_empty(),
+        ['\\', c, rest @ ..] => (Some(*c), rest),
+        ['.', rest @ ..] => (None, rest),
+        [c, rest @ ..] => (Some(*c), rest),
+    };
+    let fits = |c: char| atom.is_none_or(|wanted| wanted == c);
+    let (least, most, rest) = match rest {
+        ['*', rest @ ..] => (0, text.len(), rest),
+        ['+', rest @ ..] => (1, text.len(), rest),
+        ['?', rest @ ..] => (0, 1, rest),
+        _ => (1, 1, rest),
+    };
+    let run = text.iter().take_while(|c| fits(**c)).count().min(most);
+    (least..=run).any(|count| matches(rest, &text[count..]))
+}
+
+/// What every member has said, with the topics that there are.
+pub(super) fn registrations(
+    members: &[(Arc<str>, ConsumerZnode)],
+    topics: &[Arc<str>],
+) -> Registrations {
+    let one = |(id, znode): &(Arc<str>, ConsumerZnode)| (id.to_string(), wanted(znode, topics));
+    members.iter().map(one).collect()
+}
+
+/// The consumer and the number in a thread's id.
+pub(super) fn thread_number(thread: &str) -> (&str, u32) {
+    let (consumer, number) = thread.rsplit_once('-').unwrap_or((thread, "0"));
+    (consumer, number.parse().unwrap_or(0))
+}
+
+/// Slots of a Scala `mutable.HashSet` of a few elements.
+const SLOTS: u32 = 32;
+
+/// The first of so many slots for a case class of a text and a number.
+// Source: scala.util.hashing.MurmurHash3.productHash, scala.collection.mutable.FlatHashTable (2.10)
+fn scala_place(text: &str, number: i32, slots: u32) -> u32 {
+    let elements = [java_hash::hash(text).cast_unsigned(), number.cast_unsigned()];
+    let mut hash = elements.into_iter().fold(0xcafe_babe_u32, |hash, element| {
+        let scrambled = element.wrapping_mul(0xcc9e_2d51).rotate_left(15).wrapping_mul(0x1b87_3593);
+        (hash ^ scrambled).rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64)
+    });
+    hash ^= 2;
+    hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
+    hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);
+    hash ^= hash >> 16;
+    let swapped = hash.wrapping_mul(0x9e37_75cd).swap_bytes().wrapping_mul(0x9e37_75cd);
+    swapped.rotate_right(slots.ilog2()) >> (32 - slots.ilog2())
+}
+
+/// Partitions in the order in which they are claimed: that of a Scala `mutable.HashMap`, which is
+/// walked from its last bucket down.
+// Source: scala.collection.mutable.HashTable (2.10)
+pub(super) fn in_claim_order<T>(claims: &mut Vec<T>, key: impl Fn(&T) -> &TopicPartition) {
+    let mut buckets = 16;
+    while claims.len() * 4 > buckets as usize * 3 {
+        buckets *= 2;
+    }
+    claims.reverse();
+    sort::by_key(claims, |claim| {
+        let tp = key(claim);
+        buckets - scala_place(tp.topic.as_str(), tp.partition, buckets)
+    });
+}
+
+/// Partitions in the order in which they are kept: their topics in that of a Java hash map.
+// Source: kafka.utils.Pool, java.util.concurrent.ConcurrentHashMap
+pub(super) fn in_registry_order<T>(items: &mut Vec<T>, key: impl Fn(&T) -> &TopicPartition) {
+    sort::by_key(items, |item| {
+        let tp = key(item);
+        (java_hash::place(java_hash::hash(tp.topic.as_str()), 16), tp.partition)
+    });
+}
+
+#[cfg(test)]
+mod table {
+    use super::*;
+
+    #[test]
+    fn streams_are_paired_as_the_recorded_consumers_paired_them() {
+        let topics = vec![("orders".into(), 2), ("payments".into(), 1)];
+        let table = [("c1", [1, 0, 2]), ("c2", [0, 1, 2])];
+        for (consumer, streams) in table {
+            let settings = OldSettings::new("g", consumer, Wanted::Topics(topics.clone()));
+            let stream = |topic: &str, thread| settings.stream(&topic.into(), thread);
+            let all = [stream("orders", 0), stream("orders", 1), stream("payments", 0)];
+            assert_eq!(all, streams, "{consumer}");
+        }
+    }
+
+    #[test]
+    fn partitions_are_claimed_as_the_recorded_consumers_claimed_them() {
+        let check = |counts: &[(&str, i32)], expected: &[&str]| {
+            let all = counts.iter().flat_map(|(topic, count)| (0..*count).map(move |n| (topic, n)));
+            let mut all: Vec<_> = all.map(|(t, n)| TopicPartition::new(*t, n)).collect();
+            in_claim_order(&mut all, |tp| tp);
+            assert_eq!(all.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
+        };
+        let two = ["orders-2", "orders-1", "payments-1", "orders-0", "payments-0"];
+        check(&[("orders", 3), ("payments", 2)], &two);
+        let seven = [3, 2, 1, 6, 4, 5, 0].map(|n| format!("orders-{n}"));
+        check(&[("orders", 7)], &seven.each_ref().map(String::as_str));
+    }
+
+    #[test]
+    fn a_pattern_matches_whole_names() {
+        let check = |pattern, topic| is_allowed(pattern, topic);
+        assert!(check("ord.*", "orders") && check("a|b+", "bbb") && check("x\\.y", "x.y"));
+        assert!(!check("ord", "orders") && !check("x\\.y", "xzy") && !check("b+", ""));
+        assert!(!check(".*", "__consumer_offsets"));
+    }
+}

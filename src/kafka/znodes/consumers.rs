@@ -1,0 +1,88 @@
+//! What old consumers keep in ZooKeeper, below `/consumers`.
+//!
+//! *Invariant: `decode(encode(x))` is `x`.*
+// Source: kafka.utils.ZKGroupDirs, ZKGroupTopicDirs, kafka.consumer.TopicCount (0.8.2)
+
+use std::sync::Arc;
+
+use super::{json, parsed, quoted};
+use crate::kafka::id::{GroupId, Offset, TopicPartition};
+use crate::sim::OrdMap;
+use crate::zk::path::Path;
+use crate::zk::stat::Bytes;
+
+/// Its children are the members of a group.
+pub fn consumer_ids(group: &GroupId) -> Path {
+    Path::new(&format!("/consumers/{group}/ids"))
+}
+
+/// Who owns a partition in a group.
+pub fn owner(group: &GroupId, tp: &TopicPartition) -> Path {
+    Path::new(&format!("/consumers/{group}/owners/{}/{}", tp.topic, tp.partition))
+}
+
+/// How far a group is in a partition.
+pub fn group_offset(group: &GroupId, tp: &TopicPartition) -> Path {
+    Path::new(&format!("/consumers/{group}/offsets/{}/{}", tp.topic, tp.partition))
+}
+
+/// An offset as it is written.
+pub fn encode_offset(offset: Offset) -> Bytes {
+    json(offset.to_string())
+}
+
+/// What somebody wrote there, if it can be read.
+pub fn decode_offset(data: &Bytes) -> Option<Offset> {
+    Some(Offset(std::str::from_utf8(data.as_slice()).ok()?.parse().ok()?))
+}
+
+/// A member of a group: `/consumers/G/ids/C`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ConsumerZnode {
+    /// The number of streams for each topic, or for the one pattern.
+    pub subscription: OrdMap<Arc<str>, i32>,
+    /// Whether it is a pattern.
+    pub is_pattern: bool,
+    /// When it registered, in milliseconds.
+    pub timestamp: u64,
+}
+
+impl ConsumerZnode {
+    /// As it is written.
+    pub fn encode(&self) -> Bytes {
+        let one = |(topic, streams): (&Arc<str>, &i32)| format!("{}:{streams}", quoted(topic));
+        let subscription: Vec<String> = self.subscription.iter().map(one).collect();
+        let pattern = if self.is_pattern { "white_list" } else { "static" };
+        json(format!(
+            r#"{{"version":1,"subscription":{{{}}},"pattern":"{pattern}","timestamp":"{}"}}"#,
+            subscription.join(","),
+            self.timestamp
+        ))
+    }
+
+    /// What somebody wrote, if it can be read.
+    pub fn decode(data: &Bytes) -> Option<ConsumerZnode> {
+        let value = parsed(data)?;
+        let mut subscription = OrdMap::new();
+        for (topic, streams) in value.get("subscription")?.as_object()? {
+            subscription.insert(topic.as_str().into(), super::number(streams)?);
+        }
+        Some(ConsumerZnode {
+            subscription,
+            is_pattern: value.get("pattern")?.as_str()? != "static",
+            timestamp: value.get("timestamp")?.as_str()?.parse().ok()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_registration_is_read_as_it_was_written() {
+        let subscription = [("orders".into(), 2), ("payments".into(), 1)].into_iter().collect();
+        let znode = ConsumerZnode { subscription, is_pattern: false, timestamp: 7 };
+        assert_eq!(ConsumerZnode::decode(&znode.encode()), Some(znode));
+    }
+}
