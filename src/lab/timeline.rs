@@ -88,10 +88,14 @@ impl Lab {
         self.take().commands.len()
     }
 
+    /// The commands before the cursor, and when each was given.
+    pub fn given(&self) -> &[(Moment, Command)] {
+        &self.take().commands[..self.cursor.given]
+    }
+
     /// When the last command before the cursor was given.
     pub fn last_given(&self) -> Option<SimTime> {
-        let given = &self.take().commands[..self.cursor.given];
-        given.last().map(|(moment, _)| moment.at)
+        self.given().last().map(|(moment, _)| moment.at)
     }
 
     /// All takes, in the order in which they were made.

@@ -6,6 +6,7 @@
 
 pub mod brokers;
 pub mod chronicle;
+pub mod console;
 pub mod drawing;
 pub mod ensemble;
 pub mod flight;

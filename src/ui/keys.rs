@@ -47,6 +47,8 @@ pub enum Act {
     Fit,
     /// The arrows of the selected event stay.
     Pin,
+    /// The console, or the lanes again.
+    Console,
     /// On to the next thing worth seeing.
     Run,
     /// A faster pace.
@@ -120,6 +122,7 @@ pub const KEYS: &[Key] = &[
     key("/", "/", Act::Find, "page.key.find"),
     key("1", "1 – 7", Act::Situations, "page.key.situations"),
     key("Enter", "Enter", Act::Verbs, "page.key.verbs"),
+    key("`", "`", Act::Console, "page.key.console"),
     key("e", "E", Act::Run, "page.key.run"),
     key("+", "+", Act::Faster, "page.key.faster"),
     key("-", "−", Act::Slower, "page.key.slower"),

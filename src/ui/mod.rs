@@ -27,6 +27,7 @@ use crate::lab::{Lab, Recording};
 use crate::picture::target::Target;
 use keys::Act;
 use mirror::Mirror;
+use panels::console::Console;
 use panels::head::Head;
 use panels::inspector::Inspector;
 use panels::lanes::Lanes;
@@ -85,7 +86,8 @@ fn Page(
     keys::listen(view, act);
     view! {
         <div class="wide" data-seat=move || view.seat.get().tag()
-            data-over=move || view.over.get().tag() data-full=move || view.full.get().to_string()>
+            data-over=move || view.over.get().tag() data-full=move || view.full.get().to_string()
+            data-console=move || view.console.get().to_string()>
             <Head act=act/>
             <Switch/>
             <Tree/>
@@ -93,6 +95,7 @@ fn Page(
             <Inspector/>
             <Sentence/>
             <Lanes act=act/>
+            <Console/>
             <Transport/>
             <Overlay act=act/>
             <Spoken/>
@@ -202,6 +205,7 @@ fn obey(act: Act, view: View, mirror: Mirror, scene: Scene, playback: Playback, 
         Act::Link => copy_link(mirror, playback),
         Act::Help => view.lay(Over::Help),
         Act::Blank => view.lay(Over::Blank),
+        Act::Console => view.console.update(|open| *open = !*open),
         Act::Full => view.full.update(|full| *full = !*full),
     }
 }

@@ -148,6 +148,8 @@ pub struct View {
     pub fit: RwSignal<bool>,
     /// The event whose arrows stay on the lanes.
     pub pinned: RwSignal<Option<u64>>,
+    /// Whether the console has the seat of the lanes.
+    pub console: RwSignal<bool>,
     /// Whether things travel.
     pub motion: RwSignal<Motion>,
     /// Whether single keys act.
@@ -174,6 +176,7 @@ impl View {
             filter: RwSignal::new(String::new()),
             fit: RwSignal::new(false),
             pinned: RwSignal::new(None),
+            console: RwSignal::new(false),
             motion: RwSignal::new(motion(asked("motion").as_deref())),
             single_keys: RwSignal::new(true),
             catalog: RwSignal::new(Arc::new(Catalog::of(language))),

@@ -13,6 +13,7 @@ pub const ALL: &[(&str, Journey)] = &[
     ("a broker killed by a key loses its znode", a_killed_broker_loses_its_znode),
     ("another broker becomes controller", another_broker_becomes_controller),
     ("an added consumer takes a partition over", an_added_consumer_takes_over),
+    ("the console answers what is typed", the_console_answers),
     ("the cursor goes back and comes again", the_cursor_goes_back),
     ("a link shows the same state", a_link_shows_the_same_state),
     ("a damaged link is refused", a_damaged_link_is_refused),
@@ -99,6 +100,28 @@ fn an_added_consumer_takes_over(visitor: &Visitor) -> Outcome {
     visitor.until("a list of what can be added", "'first' in document.activeElement.dataset")?;
     visitor.press(ENTER)?;
     visitor.until("three consumers that share", &told("c1: 0; c2: 1; c3: 2"))
+}
+
+/// The texts of the two panes hold these words.
+fn printed(words: &str) -> String {
+    format!("document.getElementById('console').textContent.includes('{words}')")
+}
+
+fn the_console_answers(visitor: &Visitor) -> Outcome {
+    open_running(visitor)?;
+    visitor.press('`')?;
+    type_line(visitor, "ls /brokers/ids")?;
+    visitor.until("the children", &printed("[1, 2, 3]"))?;
+    visitor.run("document.querySelectorAll('#console input')[1].focus()")?;
+    type_line(visitor, "kill broker1")?;
+    visitor.until("what was done", &printed("◆ kill broker1"))?;
+    let dead = "document.querySelector('#stage [data-process=broker1]').ariaLabel";
+    visitor.until("a broker that is killed", &format!("{dead}.includes('killed')"))
+}
+
+fn type_line(visitor: &Visitor, line: &str) -> Outcome {
+    line.chars().try_for_each(|letter| visitor.press(letter))?;
+    visitor.press(ENTER)
 }
 
 const ENTER: char = '\u{e007}';

@@ -34,7 +34,7 @@ use super::message::{Request, RequestMessage};
 use super::release::Release;
 use super::words::{Message, Timer, Words};
 use super::zookeeper::{Asker, Heard, Zookeeper};
-use crate::sim::{Event, Outbox, Process, ProcessId, Span};
+use crate::sim::{Event, Outbox, Process, ProcessId, SimTime, Span};
 use crate::zk;
 
 /// A tool with its command line.
@@ -199,6 +199,10 @@ pub struct Tool {
     asked: Vec<(ProcessId, CorrelationId, Option<Outcome>)>,
     next_correlation: i32,
     printed: Option<Arc<str>>,
+    /// What was typed to run it.
+    line: Arc<str>,
+    /// When it began.
+    begun: Option<SimTime>,
     /// Its handle to ZooKeeper, if it has one.
     zk: Option<Zookeeper>,
 }
@@ -242,6 +246,8 @@ impl Tool {
             asked: Vec::new(),
             next_correlation: 0,
             printed: None,
+            line: format!("{name} {}", words.join(" ")).into(),
+            begun: None,
             zk,
         })
     }
@@ -249,6 +255,16 @@ impl Tool {
     /// Whether it goes to ZooKeeper.
     pub fn has_session(&self) -> bool {
         self.zk.is_some()
+    }
+
+    /// What was typed to run it.
+    pub fn line(&self) -> &str {
+        &self.line
+    }
+
+    /// When it began, if it has.
+    pub fn begun(&self) -> Option<SimTime> {
+        self.begun
     }
 
     /// What it has printed, once it has exited.
@@ -349,6 +365,7 @@ impl Process for Tool {
     type Words = Words;
 
     fn handle(&mut self, event: Event<Words>, out: &mut Outbox<'_, Words>) {
+        self.begun.get_or_insert(out.now());
         if let Some(zk) = &mut self.zk {
             let event = match &event {
                 Event::Boot => Some(Event::Boot),

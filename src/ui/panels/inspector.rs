@@ -142,7 +142,7 @@ fn VerbOf(verb: Verb) -> impl IntoView {
     let shortcut = key.clone();
     let name = verb.name;
     view! {
-        <button class="verb" data-command=verb.command aria-keyshortcuts=shortcut
+        <button class="verb" title=verb.command.clone() data-command=verb.command aria-keyshortcuts=shortcut
             on:click=move |_| scene.send(&command)>
             <IconOf icon=verb.icon/>{move || view.say(&name)}{key.map(|key| view! { <kbd class="kbd">{key}</kbd> })}
         </button>

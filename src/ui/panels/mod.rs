@@ -1,5 +1,6 @@
 //! The panels: one file each, each with its style sheet of the same name.
 
+pub mod console;
 pub mod guide;
 pub mod head;
 pub mod inspector;

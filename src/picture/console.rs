@@ -1,0 +1,270 @@
+//! The console: what has been typed at `zkCli.sh` and at Kafka's tools, and what they printed.
+//!
+//! Not here: what the programs print (`zk::cli`, `kafka::tools`), and the field that is typed in.
+//! *Invariant: all that is shown has happened before the cursor.*
+
+use std::sync::Arc;
+
+use super::ensemble::{Run, witness};
+use crate::cluster::{COMMANDS, Command};
+use crate::lab::Lab;
+use crate::sim::{Power, ProcessName, SimTime};
+use crate::text::Phrase;
+use crate::zk::cli::{self, Hand};
+use crate::zk::shell::Shell;
+
+/// The client that the page types at.
+const SHELL: &str = "zkcli";
+/// How many lines are kept in view.
+const KEPT: usize = 200;
+
+/// Who says a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Voice {
+    /// Whoever types: the prompt, and the line behind it.
+    Person,
+    /// A program.
+    Program,
+    /// A watch that rings.
+    Watch,
+    /// A command that no program was typed at: a button was pushed, or the recording has it.
+    Deed,
+}
+
+/// A line of the screen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// Who says it.
+    pub voice: Voice,
+    /// What stands before it and is not typed.
+    pub prompt: String,
+    /// The line.
+    pub text: String,
+}
+
+/// One of the two panes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pane {
+    /// What it is connected to.
+    pub about: Phrase,
+    /// What is on the screen.
+    pub lines: Vec<Said>,
+    /// What stands before the line that is typed.
+    pub prompt: String,
+    /// The lines that were typed, the oldest first.
+    pub history: Vec<Arc<str>>,
+}
+
+/// Which program is typed at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// `zkCli.sh`.
+    ZkCli,
+    /// Kafka's tools, and every other command.
+    Tools,
+}
+
+/// What a pane shows.
+pub fn pane(program: Program, lab: &Lab) -> Pane {
+    let mut pane = match program {
+        Program::ZkCli => zk_cli(Run::of(lab)),
+        Program::Tools => tools(lab),
+    };
+    let hidden = pane.lines.len().saturating_sub(KEPT);
+    pane.lines.drain(..hidden);
+    pane
+}
+
+fn shell(run: Run<'_>) -> Option<(Power, &Shell)> {
+    let id = run.cluster.find(SHELL)?;
+    Some((run.cluster.power(id), run.cluster.process(id).shell()?))
+}
+
+fn zk_cli(run: Run<'_>) -> Pane {
+    let Some((_, shell)) = shell(run) else {
+        let (lines, prompt, history) = (Vec::new(), "[zk: (CLOSED) 0] ".into(), Vec::new());
+        return Pane { about: Phrase::key("console.nobody"), lines, prompt, history };
+    };
+    let session = shell.client().and_then(|client| Some((client.server()?, client.session())));
+    let about = match session {
+        None => Phrase::key("console.no-session"),
+        Some((server, session)) => {
+            let named = Phrase::key("console.session").with("server", server);
+            named.with("session", session)
+        }
+    };
+    let lines = shell.cli().screen().iter().flat_map(|printed| said(printed.by, &printed.text));
+    let history = shell.cli().history().iter().cloned().collect();
+    Pane { about, lines: lines.collect(), prompt: shell.prompt(), history }
+}
+
+fn said(by: Hand, text: &str) -> impl Iterator<Item = Said> {
+    let voice = match by {
+        Hand::Person => Voice::Person,
+        Hand::Command => Voice::Program,
+        Hand::Watcher => Voice::Watch,
+    };
+    text.lines().filter(|line| !line.is_empty()).map(move |line| {
+        let typed = line.split_once("] ").filter(|_| by == Hand::Person);
+        let (prompt, text) = typed.map_or(("", line), |(prompt, text)| (prompt, text));
+        let prompt = if prompt.is_empty() { String::new() } else { format!("{prompt}] ") };
+        Said { voice, prompt, text: text.to_owned() }
+    })
+}
+
+/// The runs of the tools and what else was done, in the order of their beginnings.
+fn tools(lab: &Lab) -> Pane {
+    let (runs, deeds): (Vec<_>, Vec<_>) = lab
+        .given()
+        .iter()
+        .filter(|(_, command)| !matches!(command, Command::Enter { .. }))
+        .partition(|(_, command)| matches!(command, Command::Type { .. }));
+    let mut done: Vec<(SimTime, Vec<Said>)> = Vec::new();
+    for (moment, command) in deeds {
+        let (prompt, text) = ("◆ ".into(), command.to_string());
+        done.push((moment.at, vec![Said { voice: Voice::Deed, prompt, text }]));
+    }
+    for tool in lab.cluster().processes().filter_map(|(_, _, process)| process.tool()) {
+        let Some(begun) = tool.begun() else { continue };
+        let (prompt, text) = ("$ ".into(), tool.line().to_owned());
+        let mut lines = vec![Said { voice: Voice::Person, prompt, text }];
+        lines.extend(said(Hand::Command, tool.printed().map_or("", |text| text)));
+        done.push((begun, lines));
+    }
+    crate::sim::sort::by_key(&mut done, |(at, _)| *at);
+    Pane {
+        about: Phrase::key("console.tools.about"),
+        lines: done.into_iter().flat_map(|(_, lines)| lines).collect(),
+        prompt: "$ ".into(),
+        history: runs.into_iter().map(|(_, command)| command.to_string().into()).collect(),
+    }
+}
+
+/// The commands that typing a line stands for, in the words of a script.
+pub fn meant(program: Program, line: &str, lab: &Lab) -> Vec<String> {
+    if program == Program::Tools {
+        return vec![line.to_owned()];
+    }
+    let begin = match shell(Run::of(lab)) {
+        None => Some(format!("add client {SHELL}")),
+        Some((Power::Off, _)) => Some(format!("start {SHELL}")),
+        Some(_) => None,
+    };
+    let (process, line) = (ProcessName(SHELL.into()), line.into());
+    begin.into_iter().chain([Command::Enter { process, line }.to_string()]).collect()
+}
+
+/// The line with its last word completed as far as that is clear, and what it could be if not.
+// Source: ZooKeeperMain.ZooKeeperCompleter (JLineZNodeCompleter): commands, then paths.
+pub fn completed(program: Program, line: &str, lab: &Lab) -> (String, Vec<String>) {
+    let begun = line.rfind(' ').map_or(0, |space| space + 1);
+    let (before, word) = line.split_at(begun);
+    let could_be: Vec<String> = match program {
+        Program::ZkCli if begun == 0 => cli::names().map(str::to_owned).collect(),
+        Program::ZkCli => children(word, Run::of(lab)),
+        Program::Tools if begun == 0 => COMMANDS.iter().map(|row| row.name.to_owned()).collect(),
+        Program::Tools => options(before),
+    };
+    let could_be: Vec<String> =
+        could_be.into_iter().filter(|candidate| candidate.starts_with(word)).collect();
+    let Some(first) = could_be.first() else { return (line.to_owned(), could_be) };
+    let common = could_be.iter().fold(first.as_str(), |common, other| shared(common, other));
+    let end = if could_be.len() == 1 && !common.starts_with('/') { " " } else { "" };
+    (format!("{before}{common}{end}"), could_be)
+}
+
+fn shared<'a>(one: &'a str, other: &str) -> &'a str {
+    let same = one.char_indices().zip(other.chars()).take_while(|((_, a), b)| a == b);
+    &one[..same.map(|((at, a), _)| at + a.len_utf8()).last().unwrap_or(0)]
+}
+
+/// The paths of the znodes that a path could go on to.
+fn children(path: &str, run: Run<'_>) -> Vec<String> {
+    let Some((parent, _)) = path.rsplit_once('/') else { return Vec::new() };
+    let Some((_, database)) = witness(run.cluster) else { return Vec::new() };
+    let top = if parent.is_empty() { "/" } else { parent };
+    let znode = database.tree.znode(top);
+    let names = znode.map(|znode| znode.child_names());
+    let names = names.iter().flat_map(|names| names.iter());
+    names.map(|name| format!("{parent}/{name}")).collect()
+}
+
+/// The options of the command that a line begins with.
+fn options(line: &str) -> Vec<String> {
+    let row = COMMANDS.iter().find(|row| line.split(' ').next() == Some(row.name));
+    let words = row.into_iter().flat_map(|row| row.usage.split([' ', '|', '[', ']']));
+    let mut found: Vec<String> = Vec::new();
+    for word in words.filter(|word| word.starts_with("--")) {
+        if !found.iter().any(|known| known == word) {
+            found.push(word.to_owned());
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::Recording;
+    use crate::sim::Span;
+
+    /// A lab at which these lines have been typed, each answered within a second.
+    fn after(lines: &[(Program, &str)]) -> Lab {
+        let setup = "# zootrope 1\nsetup seed=1 zookeeper=1 brokers=1\n";
+        let mut lab = Lab::new(Recording::parse(setup).expect("it is written rightly"));
+        lab.advance_to(SimTime::ZERO + Span::secs(8));
+        for (program, line) in lines {
+            for command in meant(*program, line, &lab) {
+                let command = Command::parse(1, &command).expect("the console writes rightly");
+                lab.issue(command).expect("it can be done");
+            }
+            let later = lab.moment().at + Span::secs(1);
+            lab.advance_to(later);
+        }
+        lab
+    }
+
+    #[test]
+    fn the_first_line_opens_a_session() {
+        let lab = after(&[(Program::ZkCli, "ls /brokers/ids"), (Program::ZkCli, "get -w \"/no\"")]);
+        let pane = pane(Program::ZkCli, &lab);
+        let texts: Vec<&str> = pane.lines.iter().map(|said| said.text.as_str()).collect();
+        assert_eq!(texts[texts.len() - 3..], ["[1]", "get -w \"/no\"", "Node does not exist: /no"]);
+        assert!(texts.contains(&"ls /brokers/ids"), "{texts:?}");
+        assert_eq!(pane.history.len(), 2);
+        assert_eq!(pane.prompt, "[zk: zk1:2181(CONNECTED) 2] ");
+    }
+
+    #[test]
+    fn tools_print_and_deeds_stand_among_them() {
+        let tool = "kafka-topics --list";
+        let lab = after(&[
+            (Program::Tools, "topic orders partitions=1 replicas=1"),
+            (Program::Tools, tool),
+            (Program::Tools, "kill broker1"),
+        ]);
+        let pane = pane(Program::Tools, &lab);
+        let lines: Vec<String> =
+            pane.lines.iter().map(|said| format!("{}{}", said.prompt, said.text)).collect();
+        assert_eq!(lines[0], "◆ topic orders partitions=1 replicas=1", "{lines:?}");
+        assert!(lines.len() > 3, "{lines:?}");
+        assert_eq!(lines[lines.len() - 3..], ["$ kafka-topics --list", "orders", "◆ kill broker1"]);
+        assert_eq!(pane.history, [tool.into()]);
+    }
+
+    #[test]
+    fn a_word_is_completed_as_far_as_it_is_clear() {
+        let lab = after(&[]);
+        for (program, line, expected) in [
+            (Program::ZkCli, "ls /bro", "ls /brokers"),
+            (Program::ZkCli, "ls /brokers/", "ls /brokers/"),
+            (Program::ZkCli, "getAc", "getAcl "),
+            (Program::ZkCli, "nothing /like", "nothing /like"),
+            (Program::Tools, "kafka-to", "kafka-topics "),
+            (Program::Tools, "kafka-topics --descr", "kafka-topics --describe "),
+        ] {
+            assert_eq!(completed(program, line, &lab).0, expected);
+        }
+        assert_eq!(completed(Program::ZkCli, "ls /brokers/", &lab).1.len(), 3);
+    }
+}
