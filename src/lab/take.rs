@@ -3,7 +3,7 @@
 //! *Invariant:* commands are the truth of it; trace and keyframes are what they gave, up to `end`.
 
 use crate::cluster::{Cluster, Command, Setup, Trace, assemble};
-use crate::sim::{Moment, What};
+use crate::sim::{EventId, Moment, What};
 use std::fmt;
 use std::sync::Arc;
 
@@ -36,6 +36,8 @@ pub struct Take {
     pub fork: Option<Fork>,
     /// What was done, and when.
     pub commands: Vec<(Moment, Command)>,
+    /// The events of those that somebody gave here; the others came with the recording.
+    pub(super) given_here: Vec<EventId>,
     pub(super) trace: Trace,
     pub(super) end: Moment,
     pub(super) keyframes: Vec<Arc<Keyframe>>,
@@ -66,6 +68,7 @@ impl Take {
         Take {
             fork: None,
             commands,
+            given_here: Vec::new(),
             trace,
             end: Moment::default(),
             keyframes: vec![Arc::new(first)],
@@ -88,6 +91,7 @@ impl Take {
         let mut take = Take {
             fork: Some(Fork { from, at: point.cluster.moment(), records: point.position }),
             commands: self.commands[..point.given].to_vec(),
+            given_here: self.given_here.clone(),
             trace: self.trace.clone(),
             end: point.cluster.moment(),
             keyframes: self.keyframes.clone(),
@@ -95,6 +99,7 @@ impl Take {
         };
         take.trace.truncate(point.position);
         take.keyframes.retain(|keyframe| keyframe.position <= point.position);
+        take.given_here.retain(|event| take.trace.find(*event).is_some());
         take
     }
 
@@ -103,6 +108,7 @@ impl Take {
         Take {
             fork: None,
             commands: self.commands.clone(),
+            given_here: self.given_here.clone(),
             trace: Trace::default(),
             end: point.cluster.moment(),
             keyframes: vec![Arc::new(point.clone())],

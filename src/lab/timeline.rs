@@ -121,7 +121,14 @@ impl Lab {
         self.take_mut().commands.insert(given, (moment, command));
         self.give();
         let last = self.trace().len() - 1;
-        Ok(self.trace().get(last).expect("the command has left a record").id)
+        let event = self.trace().get(last).expect("the command has left a record").id;
+        self.take_mut().given_here.push(event);
+        Ok(event)
+    }
+
+    /// The events of what was done here; other commands came with the recording.
+    pub fn given_here(&self) -> &[EventId] {
+        &self.take().given_here
     }
 
     /// Goes on to `at`: all that happens until then and at that instant has happened.

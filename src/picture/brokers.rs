@@ -6,11 +6,12 @@
 
 use super::ensemble::{self, Run};
 use super::stage::{
-    Broker, Cell, Crown, Group, Life, Member, Producer, Replica, Slot, Stand, life_key,
+    Broker, Cell, Crown, Group, Life, Member, Office, Producer, Replica, Slot, Stand, life_key,
 };
 use crate::kafka::broker::{self, Phase};
 use crate::kafka::consumer::{Consumer, Position};
-use crate::kafka::id::{BrokerId, Offset, TopicPartition};
+use crate::kafka::id::{BrokerId, CONSUMER_OFFSETS, Offset, TopicPartition};
+use crate::kafka::java_hash::coordinator_partition;
 use crate::kafka::message::Acks;
 use crate::kafka::metadata_cache::is_internal;
 use crate::kafka::partition::Partition;
@@ -93,7 +94,7 @@ pub fn brokers(run: Run<'_>) -> Vec<Broker> {
         });
         let mut replicas = replicas(run, broker, &known, &firsts);
         for replica in &mut replicas {
-            if let Stand::Leading { .. } = replica.stand {
+            if matches!(replica.stand, Stand::Leading { .. }) {
                 replica.committed = committed.get(&replica.partition).copied();
             }
         }
@@ -104,8 +105,9 @@ pub fn brokers(run: Run<'_>) -> Vec<Broker> {
             life: run.life(process),
             state: Phrase::key(state_key(run.life(process), running.map(broker::Running::phase))),
             leads: led(&known, id),
+            believes: believed(&replicas),
             crown,
-            coordinates: running.map(coordinates).unwrap_or_default(),
+            coordinates: running.map(|r| coordinates(r, id, &known)).unwrap_or_default(),
             replicas,
             internal: i32::try_from(internal).unwrap_or(i32::MAX),
             marked: run.is_marked(process),
@@ -136,8 +138,24 @@ fn led(known: &Known<'_>, id: BrokerId) -> i32 {
     i32::try_from(led.count()).unwrap_or(i32::MAX)
 }
 
-fn coordinates(running: &broker::Running) -> Vec<String> {
-    running.groups().groups().map(|group| group.group_id.to_string()).collect()
+/// How many partitions a broker leads by its own belief only.
+fn believed(replicas: &[Replica]) -> i32 {
+    let believing = replicas.iter().filter(|r| matches!(r.stand, Stand::Believing { .. }));
+    i32::try_from(believing.count()).unwrap_or(i32::MAX)
+}
+
+/// The groups that a broker coordinates, and whether it only believes so by now: a group goes with
+/// the partition that keeps it.
+fn coordinates(running: &broker::Running, id: BrokerId, known: &Known<'_>) -> Vec<Office> {
+    let offsets = known.keys().filter(|tp| tp.topic.as_str() == CONSUMER_OFFSETS).count();
+    let offsets = i32::try_from(offsets).unwrap_or(i32::MAX).max(1);
+    let groups = running.groups().groups().map(|group| {
+        let partition = coordinator_partition(group.group_id.as_str(), offsets);
+        let tp = TopicPartition::new(CONSUMER_OFFSETS, partition);
+        let stale = known.get(&tp).is_some_and(|heard| heard.leader != id);
+        Office { group: group.group_id.to_string(), stale }
+    });
+    groups.collect()
 }
 
 fn replicas(
@@ -164,7 +182,8 @@ fn replicas(
     replicas
 }
 
-/// A running broker leads what it believes to lead; of one that is gone, the others say what it is.
+/// What a running broker believes, held against what was heard last; of one that is gone, the others
+/// say what it is.
 fn stand(
     run: Run<'_>,
     broker: &broker::Broker,
@@ -172,11 +191,12 @@ fn stand(
     heard: Option<&Partition>,
 ) -> Stand {
     let own = broker.running().and_then(|running| running.replicas().partition(tp));
-    let leads = match own {
-        Some(own) => own.leads(),
-        None => heard.is_some_and(|heard| heard.leader == broker.id()),
-    };
+    let named = heard.is_some_and(|heard| heard.leader == broker.id());
+    let leads = own.map_or(named, Partition::leads);
     match heard {
+        Some(heard) if leads && !named => {
+            Stand::Believing { epoch: own.map_or(heard, |own| own).leader_epoch.0 }
+        }
         Some(heard) if leads => Stand::Leading { epoch: heard.leader_epoch.0 },
         Some(heard) if is_in_sync(run, heard, broker.id()) => Stand::Following,
         Some(_) => Stand::Out,
@@ -295,5 +315,34 @@ fn behind(known: &Known<'_>, consumer: &Consumer, tp: &TopicPartition) -> i64 {
     match reading.position {
         Position::At { offset, .. } => (high_watermark - offset.0).max(0),
         Position::Unknown | Position::ToBeReset => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::script;
+
+    /// Of a broker that leads and coordinates, after `what` has befallen it: what it leads, what it
+    /// only believes to lead, and how its replica of the partition that it led is called.
+    fn check(what: &str, run: &str, expected: (i32, i32, &str, &str)) {
+        let begin = "setup seed=1\ntopic orders partitions=3 replicas=3\nrun 20s";
+        let lab = script::play(&format!("{begin}\n{what}\n{run}")).expect("it is right").lab;
+        let brokers = brokers(Run::of(&lab));
+        let broker = brokers.iter().find(|broker| broker.name == "broker2").expect("it is there");
+        let own = broker.replicas.iter().find(|replica| replica.preferred).expect("it has one");
+        let words = super::super::drawing::broker::leads(broker);
+        let crate::text::Phrase::Line(words, _) = words else { panic!("it is a line") };
+        assert_eq!((broker.leads, broker.believes, own.stand.key(broker.life), words), expected);
+    }
+
+    #[test]
+    fn what_a_broker_believes_is_told_from_what_is_so() {
+        check("", "run 1s", (1, 0, "page.stand.leading", "page.broker.leads"));
+        let named = (1, 0, "page.stand.named", "page.broker.named");
+        check("kill broker2", "run 1s", named);
+        check("kill broker2", "run 60s", (0, 0, "page.stand.out", "page.broker.leads-none"));
+        let believing = (0, 1, "page.stand.believing", "page.broker.believes");
+        check("freeze broker2", "run 60s", believing);
     }
 }

@@ -14,6 +14,8 @@ pub enum Lane {
     Server(ProcessId),
     /// The session of a process.
     Session(ProcessId),
+    /// The session that an earlier life of a process has left behind, and that still lasts.
+    OldSession(ProcessId),
     /// Who is controller.
     Controller,
     /// A broker.
@@ -58,6 +60,9 @@ pub enum Stage {
     Owning(String),
 }
 
+/// Opening a session takes less than this; two sessions of a process are further apart.
+const OPENING: Span = Span::secs(1);
+
 /// Everything that a lane was.
 #[derive(Clone, Debug, Default)]
 pub struct History {
@@ -78,8 +83,6 @@ pub struct Mark {
     pub process: Option<ProcessId>,
     /// Where its cause happened, and when.
     pub from: Option<(ProcessId, SimTime)>,
-    /// Somebody's command.
-    pub by_you: bool,
 }
 
 /// The changes of all lanes, and the marks.
@@ -90,8 +93,8 @@ pub struct Chronicle {
     marks: Vec<Mark>,
     /// Who leads a partition.
     leaders: OrdMap<String, String>,
-    /// Whose session this is.
-    owners: OrdMap<String, ProcessId>,
+    /// On which lane a session is that has not ended.
+    places: OrdMap<String, Lane>,
     /// Timeouts of sessions whose owner has not told yet that it is connected.
     timeouts: OrdMap<String, Span>,
     controller: Option<String>,
@@ -116,6 +119,12 @@ impl History {
         let first = self.beats.partition_point(|beat| *beat <= from).saturating_sub(1);
         let end = self.beats.partition_point(|beat| *beat <= at);
         &self.beats[first.min(end)..end]
+    }
+
+    /// The last sign of life that did not come with the opening of another session at `at`.
+    fn beats_before(&self, at: SimTime) -> Option<SimTime> {
+        let before = |beat: &&SimTime| **beat + OPENING < at;
+        self.beats.iter().rev().find(before).copied()
     }
 
     fn becomes(&mut self, at: SimTime, stage: Stage) {
@@ -180,7 +189,6 @@ impl Chronicle {
             event: record.id,
             process: record.process,
             from: from.filter(|(process, _)| Some(*process) != record.process),
-            by_you: record.what == What::Command && record.name != "setup",
         });
     }
 
@@ -259,14 +267,33 @@ impl Chronicle {
     fn connected(&mut self, record: &Record<'_>, session: &str) {
         let Some(process) = record.process else { return };
         let timeout = self.timeouts.get(session).copied().unwrap_or_default();
-        self.owners.insert(session.to_owned(), process);
-        let lane = self.lanes.entry(Lane::Session(process)).or_default();
-        lane.becomes(record.at, Stage::Open(timeout));
+        let here = Lane::Session(process);
+        if self.places.get(session) != Some(&here) {
+            self.leave_behind(process, record.at);
+        }
+        self.places.insert(session.to_owned(), here);
+        self.lanes.entry(here).or_default().becomes(record.at, Stage::Open(timeout));
+    }
+
+    /// A session that has not ended when its process opens another one gets a lane of its own.
+    fn leave_behind(&mut self, process: ProcessId, at: SimTime) {
+        let (here, old) = (Lane::Session(process), Lane::OldSession(process));
+        let Some((_, place)) = self.places.iter_mut().find(|(_, place)| **place == here) else {
+            return;
+        };
+        *place = old;
+        let Some(history) = self.lanes.get(&here) else { return };
+        let (open, heard) = (history.changes.last().cloned(), history.beats_before(at));
+        let lane = self.lanes.entry(old).or_default();
+        lane.beats.extend(heard);
+        if let Some((_, stage)) = open {
+            lane.becomes(at, stage);
+        }
     }
 
     fn ended(&mut self, at: SimTime, session: &str) {
-        let Some(owner) = self.owners.remove(session) else { return };
-        self.lanes.entry(Lane::Session(owner)).or_default().becomes(at, Stage::Ended);
+        let Some(lane) = self.places.remove(session) else { return };
+        self.lanes.entry(lane).or_default().becomes(at, Stage::Ended);
     }
 
     fn crowned(&mut self, at: SimTime, broker: String, epoch: String) {

@@ -2,11 +2,13 @@
 //!
 //! *Invariant:* what is said of a session's time is what the server says that counts it.
 
-use super::stage::{Ballot, Ensemble, Life, Role, Server, Thread};
+use super::stage::{Age, Ballot, Ensemble, Life, Role, Server, Thread};
+use super::story;
+use super::target::Target;
 use super::tree::Watch;
 use crate::cluster::{AnyProcess, Cluster, Record, Trace};
 use crate::lab::Lab;
-use crate::sim::{OrdMap, Power, ProcessId, SimTime, Telling};
+use crate::sim::{EventId, OrdMap, Power, ProcessId, SimTime, Telling};
 use crate::text::Phrase;
 use crate::zk::database::Database;
 use crate::zk::ensemble::ServerId;
@@ -24,12 +26,14 @@ pub struct Run<'a> {
     pub cluster: &'a Cluster,
     /// What has happened, beyond the cursor too.
     pub trace: &'a Trace,
+    /// The events of what the reader has done.
+    pub yours: &'a [EventId],
 }
 
 impl<'a> Run<'a> {
     /// The run of a lab.
     pub fn of(lab: &'a Lab) -> Run<'a> {
-        Run { cluster: lab.cluster(), trace: lab.trace() }
+        Run { cluster: lab.cluster(), trace: lab.trace(), yours: lab.given_here() }
     }
 
     /// The time at the cursor.
@@ -47,10 +51,14 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Whether a person did the last thing that befell a process.
+    /// Whether the reader did it: not the recording that is played, nor the cluster itself.
+    pub fn is_yours(&self, record: &Record<'_>) -> bool {
+        self.yours.contains(&record.id)
+    }
+
+    /// Whether the reader did the last thing that befell a process.
     pub fn is_marked(&self, id: ProcessId) -> bool {
-        let is_yours = |record: Record<'_>| super::story::is_yours(&record);
-        self.last(id).is_some_and(is_yours) && self.life(id) != Life::Running
+        self.last(id).is_some_and(|last| self.is_yours(&last)) && self.life(id) != Life::Running
     }
 
     fn ended_by(&self, id: ProcessId, key: &str) -> bool {
@@ -175,6 +183,8 @@ pub struct Held {
     pub id: SessionId,
     /// The process whose session it is, if that can be known.
     pub owner: Option<String>,
+    /// Which of its sessions.
+    pub age: Age,
     /// The server to which it is attached.
     pub server: Option<String>,
     /// How its thread hangs.
@@ -185,6 +195,38 @@ pub struct Held {
     pub timeout: i32,
     /// When the leader ends it if nothing is heard, in tenths of a second of the run.
     pub ends: Option<i32>,
+}
+
+impl Held {
+    /// What people call it, if it is known whose it is.
+    pub fn called(&self) -> Option<Phrase> {
+        let key = match self.age {
+            Age::Only => "page.session.of",
+            Age::Old => "page.session.old",
+            Age::New => "page.session.new",
+        };
+        Some(Phrase::key(key).with_phrase("owner", story::called(self.owner.as_ref()?)))
+    }
+
+    /// The same where a sentence begins with it.
+    pub fn whose(&self) -> Option<Phrase> {
+        let key = match self.age {
+            Age::Only => "page.session.whose",
+            Age::Old => "page.session.whose-old",
+            Age::New => "page.session.whose-new",
+        };
+        Some(Phrase::key(key).with_phrase("owner", story::called(self.owner.as_ref()?)))
+    }
+
+    /// What is selected with it.
+    pub fn target(&self) -> Option<Target> {
+        Some(Target::session(self.owner.as_ref()?, self.age))
+    }
+
+    /// Whether it is this process's.
+    pub fn is_of(&self, owner: &str) -> bool {
+        self.owner.as_deref() == Some(owner)
+    }
 }
 
 /// Every session that the ensemble knows.
@@ -205,9 +247,52 @@ pub fn sessions(run: Run<'_>) -> Vec<Held> {
         let (server, peer) = attached.unzip();
         let owner = peer.or_else(|| owner(cluster, database, *id));
         let ends = deadline.map(|deadline| tenths_until(deadline, SimTime::ZERO));
-        Held { id: *id, owner, server, thread, left, timeout, ends }
+        Held { id: *id, owner, age: Age::Only, server, thread, left, timeout, ends }
     };
-    database.sessions.iter().map(held).collect()
+    let mut sessions: Vec<Held> = database.sessions.iter().map(held).collect();
+    for number in 0..sessions.len() {
+        sessions[number].age = age(run, &sessions, &sessions[number]);
+    }
+    sessions
+}
+
+/// Which of its owner's sessions one is. A process that came back and gave up again has closed the
+/// new one by itself; what it has left behind is old all the same.
+fn age(run: Run<'_>, all: &[Held], held: &Held) -> Age {
+    let Some(owner) = &held.owner else { return Age::Only };
+    let is_another = |other: &&Held| other.id != held.id && other.is_of(owner);
+    let process = run.cluster.find(owner).map(|id| run.cluster.process(id));
+    let used = process.and_then(|process| Some(session_of(process)?.0));
+    match all.iter().find(is_another) {
+        Some(_) if used == Some(held.id) => Age::New,
+        Some(other) if used == Some(other.id) || held.thread != Thread::Taut => Age::Old,
+        Some(_) => Age::New,
+        None if held.thread == Thread::Slack && has_had_another(run, held, owner) => Age::Old,
+        None => Age::Only,
+    }
+}
+
+/// Whether the owner of a session that nobody uses has used another one since.
+fn has_had_another(run: Run<'_>, held: &Held, owner: &str) -> bool {
+    let (process, now) = (run.cluster.find(owner), run.now());
+    let since = now.as_micros().saturating_sub(u64::from(held.timeout.unsigned_abs()) * 100_000);
+    let (mut first, mut end) = (0, run.trace.len());
+    while first < end {
+        let middle = (first + end) / 2;
+        if run.trace.get(middle).is_some_and(|record| record.at <= now) {
+            first = middle + 1;
+        } else {
+            end = middle;
+        }
+    }
+    let records = (0..end).rev().filter_map(|index| run.trace.get(index));
+    let recent = records.take_while(|record| record.at.as_micros() >= since);
+    let mut its = recent.filter(|record| record.process == process);
+    let connected = its.find_map(|record| {
+        let fact = record.facts().find(|fact| fact.key() == "zk-connected")?;
+        fact.fields().into_iter().find(|(name, _)| *name == "session")
+    });
+    connected.is_some_and(|(_, session)| session != held.id.to_string())
 }
 
 fn tenths_of_ms(ms: i64) -> i32 {
@@ -299,10 +384,28 @@ mod tests {
             let lab = script::play(&format!("setup seed=1\nrun 20s\n{cut}\nrun 40s"));
             let lab = lab.expect("it is right").lab;
             let held = sessions(Run::of(&lab));
-            held.into_iter().find(|held| held.owner.as_deref() == Some("broker2"))?.server
+            held.into_iter().find(|held| held.is_of("broker2"))?.server
         };
         let before = check("").expect("it has a session");
         let after = check(&format!("cut broker2 {before}"));
         assert!(after.is_some_and(|after| after != before));
+    }
+
+    #[test]
+    fn a_session_left_behind_is_told_from_the_one_that_came_after_it() {
+        let check = |until: &str, expected: &[Age]| {
+            let text =
+                format!("setup seed=1\nrun 20s\nkill broker1\nrun 2s\nstart broker1\n{until}");
+            let lab = script::play(&text).expect("it is right").lab;
+            let held = sessions(Run::of(&lab)).into_iter().filter(|held| held.is_of("broker1"));
+            let mut ages: Vec<(SessionId, Age)> = held.map(|held| (held.id, held.age)).collect();
+            ages.sort_by_key(|(id, _)| *id);
+            let ages: Vec<Age> = ages.into_iter().map(|(_, age)| age).collect();
+            assert_eq!(ages, expected, "{until}");
+        };
+        check("run 1ms", &[Age::Only]);
+        check("run until zk-connected", &[Age::Old, Age::New]);
+        check("run until broker-fatal\nrun 2s", &[Age::Old]);
+        check("run 60s", &[]);
     }
 }

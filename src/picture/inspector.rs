@@ -6,8 +6,8 @@
 use super::brokers;
 use super::drawing::icon::Icon;
 use super::drawing::{seconds, server, session};
-use super::ensemble::{self, Run};
-use super::stage::{self, Cell, Life, Role, Session, Stand, Thread};
+use super::ensemble::{self, Held, Run};
+use super::stage::{self, Age, Cell, Life, Role, Session, Stand, Thread};
 use super::story::{self, About};
 use super::target::Target;
 use super::znode_value;
@@ -98,7 +98,7 @@ const STEPS: usize = 5;
 pub fn inspector(run: Run<'_>, end: usize, target: &Target) -> Option<InspectorPicture> {
     let mut picture = match target {
         Target::Process(name) => process(run, name)?,
-        Target::Session(owner) => session(run, owner)?,
+        Target::Session(_) | Target::OldSession(_) => session(run, target)?,
         Target::Znode(path) => znode(run, path)?,
         Target::Event(id) => event(run, *id)?,
         Target::Partition(name) => partition(run, name)?,
@@ -124,9 +124,9 @@ fn about(run: Run<'_>, target: &Target) -> About {
     let named = |name: &str| About { process: None, names: vec![name.to_string()] };
     match target {
         Target::Process(name) => About { process: Some(name.clone()), names: vec![name.clone()] },
-        Target::Session(owner) => {
+        Target::Session(_) | Target::OldSession(_) => {
             let held = ensemble::sessions(run);
-            let its = held.into_iter().find(|held| held.owner.as_ref() == Some(owner));
+            let its = held.into_iter().find(|held| held.target().as_ref() == Some(target));
             About {
                 process: None,
                 names: its.map(|held| held.id.to_string()).into_iter().collect(),
@@ -149,8 +149,13 @@ fn link(run: Run<'_>, index: usize) -> Option<Link> {
 }
 
 fn when(at: SimTime, now: SimTime) -> Phrase {
+    let micros = now.as_micros().saturating_sub(at.as_micros());
     match story::tenths_ago(at, now) {
-        0 => Phrase::key("page.now"),
+        0 if micros == 0 => Phrase::key("page.now"),
+        0 => {
+            let time = Phrase::key("page.ms").with("n", micros.div_ceil(1000));
+            Phrase::key("page.ago").with_phrase("time", time)
+        }
         tenths => Phrase::key("page.ago").with_phrase("time", seconds(tenths)),
     }
 }
@@ -201,7 +206,9 @@ fn process(run: Run<'_>, name: &str) -> Option<InspectorPicture> {
     } else if let Some(number) = name.strip_prefix("broker") {
         picture.sign = Sign::Letter(number.to_string());
         picture.facts.extend(its_session(run, name));
-        picture.effects.extend(session(run, name).into_iter().flat_map(|session| session.effects));
+        let its = ensemble::sessions(run).into_iter().filter(|held| held.is_of(name));
+        let alone = its.filter(|held| held.thread == Thread::Slack);
+        picture.effects.extend(alone.map(|held| expected_end(held.left)));
         picture.facts.extend(its_offices(run, name));
     } else if let Some(shown) =
         brokers::producers(run).into_iter().find(|producer| producer.name == name)
@@ -224,20 +231,29 @@ fn attached(run: Run<'_>, name: &str) -> Vec<Fact> {
 
 /// What is known of a process's session.
 fn its_session(run: Run<'_>, name: &str) -> Vec<Fact> {
-    let sessions = ensemble::sessions(run);
-    let Some(held) = sessions.iter().find(|held| held.owner.as_deref() == Some(name)) else {
-        return vec![fact("page.fact.session", Phrase::key("page.fact.none"))];
-    };
-    let left = Phrase::key("page.session.left")
-        .with_phrase("left", seconds(held.left))
-        .with_phrase("timeout", seconds(held.timeout));
-    let target = Some(Target::Session(name.to_string()));
-    let session =
-        Fact { name: Phrase::key("page.fact.session"), value: left, quoted: false, target };
-    let mut facts = vec![session];
-    facts.extend(held.server.as_ref().map(|server| pointing("page.fact.attached", server)));
-    facts.extend(owned(run, held.id));
+    let mut facts = Vec::new();
+    for held in ensemble::sessions(run).into_iter().filter(|held| held.is_of(name)) {
+        let key = match held.age {
+            Age::Only => "page.fact.session",
+            Age::Old => "page.fact.session-old",
+            Age::New => "page.fact.session-new",
+        };
+        let value = left(&held);
+        facts.push(Fact { name: Phrase::key(key), value, quoted: false, target: held.target() });
+        facts.extend(held.server.as_ref().map(|server| pointing("page.fact.attached", server)));
+        facts.extend(owned(run, held.id));
+    }
+    if facts.is_empty() {
+        facts.push(fact("page.fact.session", Phrase::key("page.fact.none")));
+    }
     facts
+}
+
+/// What is left of a session.
+fn left(held: &Held) -> Phrase {
+    Phrase::key("page.session.left")
+        .with_phrase("left", seconds(held.left))
+        .with_phrase("timeout", seconds(held.timeout))
 }
 
 /// What a session owns.
@@ -247,14 +263,15 @@ fn owned(run: Run<'_>, session: crate::zk::stat::SessionId) -> Vec<Fact> {
     paths.sorted().map(|path| quoted("page.fact.owns", path)).collect()
 }
 
-fn session(run: Run<'_>, owner: &str) -> Option<InspectorPicture> {
+fn session(run: Run<'_>, target: &Target) -> Option<InspectorPicture> {
     let held = ensemble::sessions(run);
-    let held = held.into_iter().find(|held| held.owner.as_deref() == Some(owner))?;
-    let called = Phrase::key("page.session.of").with_phrase("owner", story::called(owner));
-    let mut picture = empty(Target::Session(owner.to_string()), called.clone());
+    let held = held.into_iter().find(|held| held.target().as_ref() == Some(target))?;
+    let (called, owner) = (held.called()?, held.owner.as_ref()?);
+    let mut picture = empty(target.clone(), called.clone());
     picture.exact = held.id.to_string();
     let ring = Session {
         owner: owner.to_string(),
+        age: held.age,
         called,
         server: held.server.clone(),
         thread: held.thread,
@@ -262,9 +279,7 @@ fn session(run: Run<'_>, owner: &str) -> Option<InspectorPicture> {
         timeout: held.timeout,
         ends: held.ends,
     };
-    picture.state = Phrase::key("page.session.left")
-        .with_phrase("left", seconds(held.left))
-        .with_phrase("timeout", seconds(held.timeout));
+    picture.state = left(&held);
     if held.ends.is_some() {
         picture.facts.push(fact("page.fact.ends", session::ends(&ring)));
     }
@@ -312,9 +327,13 @@ fn znode(run: Run<'_>, path: &str) -> Option<InspectorPicture> {
     picture.state = Phrase::raw(znode_value::words(path, &znode.data));
     if let Owner::Session(session) = znode.stat.owner {
         let held = ensemble::sessions(run).into_iter().find(|held| held.id == session);
-        picture.facts.push(match held.and_then(|held| held.owner) {
-            Some(owner) => pointing("page.fact.owner", &owner),
-            None => fact("page.fact.owner", Phrase::raw(session)),
+        let named = held.and_then(|held| Some((held.whose()?, held.target()?)));
+        let name = Phrase::key("page.fact.owner");
+        picture.facts.push(match named {
+            Some((value, target)) => Fact { name, value, quoted: false, target: Some(target) },
+            None => {
+                fact("page.fact.owner", Phrase::key("page.session.unknown").with("id", session))
+            }
         });
     }
     let counted: [(&'static str, String); 5] = [
@@ -337,14 +356,18 @@ fn its_offices(run: Run<'_>, name: &str) -> Vec<Fact> {
     let mut facts = Vec::new();
     if let Some(crown) = broker.crown {
         let epoch = Phrase::key("page.epoch").with("n", crown.epoch);
-        facts.push(fact("page.kind.controller", epoch));
+        let stale = if crown.stale { "page.fact.believes-crown" } else { "page.kind.controller" };
+        facts.push(fact(stale, epoch));
     }
-    for group in &broker.coordinates {
-        facts.push(grouped("page.fact.coordinates", group));
+    for office in &broker.coordinates {
+        let stale = if office.stale { "page.fact.believes-group" } else { "page.fact.coordinates" };
+        facts.push(grouped(stale, &office.group));
     }
     for replica in &broker.replicas {
         let name = match replica.stand {
+            Stand::Leading { .. } if broker.life.is_gone() => "page.fact.named",
             Stand::Leading { .. } => "page.fact.leads",
+            Stand::Believing { .. } => "page.fact.believes",
             Stand::Following => "page.fact.follows",
             Stand::Out => "page.fact.out",
         };
@@ -398,18 +421,14 @@ fn partition(run: Run<'_>, name: &str) -> Option<InspectorPicture> {
         let Some(replica) = broker.replicas.iter().find(|replica| replica.partition == name) else {
             continue;
         };
-        let stand = match replica.stand {
-            Stand::Leading { epoch } => {
-                picture.state = Phrase::key("page.partition.led")
-                    .with_phrase("leader", story::called(&broker.name))
-                    .with("epoch", epoch);
-                "page.stand.leading"
-            }
-            Stand::Following => "page.stand.following",
-            Stand::Out => "page.stand.out",
-        };
+        if let Stand::Leading { epoch } = replica.stand {
+            picture.state = Phrase::key("page.partition.led")
+                .with_phrase("leader", story::called(&broker.name))
+                .with("epoch", epoch);
+        }
+        let stand = Phrase::key(replica.stand.key(broker.life));
         let value = Phrase::key("page.partition.copy")
-            .with_phrase("stand", Phrase::key(stand))
+            .with_phrase("stand", stand)
             .with("end", replica.end)
             .with("hw", replica.high_watermark);
         let target = Some(Target::Process(broker.name.clone()));
@@ -535,7 +554,7 @@ fn peer(run: Run<'_>, id: ProcessId, name: &str) -> Option<String> {
         return Some(peer.to_string());
     }
     let sessions = ensemble::sessions(run);
-    let its = sessions.into_iter().find(|held| held.owner.as_deref() == Some(name));
+    let its = sessions.into_iter().find(|held| held.is_of(name) && held.age != Age::Old);
     if let Some(server) = its.and_then(|held| held.server) {
         return Some(server);
     }

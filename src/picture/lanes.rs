@@ -6,7 +6,7 @@
 
 use super::chronicle::{Chronicle, History, Lane, Stage, is_broker, is_member, is_server};
 use super::ensemble::{self, Held, Run};
-use super::stage::Thread;
+use super::stage::{Age, Thread};
 use crate::cluster::{Cluster, Trace};
 use crate::lab::why;
 use crate::sim::{EventId, Power, ProcessId, SimTime, Span};
@@ -210,12 +210,14 @@ pub fn lanes(
     window: Window,
     events: &[EventId],
 ) -> LanesPicture {
-    let (places, rules, height) = seats(run.cluster, chronicle);
+    let (places, rules, height) = seats(run.cluster, chronicle, window);
     let held = ensemble::sessions(run);
-    let rows =
-        places.iter().map(|(lane, top)| row(run.cluster, chronicle, &held, window, *lane, *top));
+    let rows = places.iter().map(|(lane, top)| {
+        let name = name(run.cluster, &places, *lane);
+        row(run.cluster, chronicle, &held, window, (*lane, *top, name))
+    });
     let rows: Vec<Row> = rows.collect();
-    let marks = marks(chronicle, window, &places);
+    let marks = marks(run, chronicle, window, &places);
     let arrows = events
         .iter()
         .flat_map(|event| arrows(run.cluster, run.trace, window, &places, *event))
@@ -245,13 +247,13 @@ fn clock(window: Window) -> String {
 type Places = Vec<(Lane, i32)>;
 
 /// The lanes in their groups, each with its top.
-fn seats(cluster: &Cluster, chronicle: &Chronicle) -> (Places, Vec<i32>, i32) {
+fn seats(cluster: &Cluster, chronicle: &Chronicle, window: Window) -> (Places, Vec<i32>, i32) {
     let ids = |is: fn(&Cluster, ProcessId) -> bool| {
         cluster.processes().map(|(id, _, _)| id).filter(move |id| is(cluster, *id))
     };
     let groups: [Vec<Lane>; 5] = [
         ids(is_server).map(Lane::Server).collect(),
-        chronicle.lanes().filter(|lane| matches!(lane, Lane::Session(_))).collect(),
+        sessions(chronicle, window),
         vec![Lane::Controller],
         ids(is_broker).map(Lane::Broker).collect(),
         ids(is_member).map(Lane::Member).collect(),
@@ -270,40 +272,66 @@ fn seats(cluster: &Cluster, chronicle: &Chronicle) -> (Places, Vec<i32>, i32) {
     (places, rules, top + 20)
 }
 
+/// A lane for the session of each process, and one more for what an earlier life has left behind,
+/// as long as the window shows any of it.
+fn sessions(chronicle: &Chronicle, window: Window) -> Vec<Lane> {
+    let mut lanes = Vec::new();
+    for lane in chronicle.lanes() {
+        let Lane::Session(process) = lane else { continue };
+        lanes.push(lane);
+        if has_left_behind(chronicle, window, process) {
+            lanes.push(Lane::OldSession(process));
+        }
+    }
+    lanes
+}
+
+fn has_left_behind(chronicle: &Chronicle, window: Window, process: ProcessId) -> bool {
+    let Some(history) = chronicle.lane(Lane::OldSession(process)) else { return false };
+    let shown = history.within(window.start(), window.cursor);
+    shown.iter().any(|(at, stage)| *at <= window.cursor && *stage != Stage::Ended)
+}
+
 fn row(
     cluster: &Cluster,
     chronicle: &Chronicle,
     held: &[Held],
     window: Window,
-    lane: Lane,
-    top: i32,
+    (lane, top, name): (Lane, i32, Phrase),
 ) -> Row {
     let empty = History::default();
     let history = chronicle.lane(lane).unwrap_or(&empty);
     let now = history.at(window.cursor);
     let left = match lane {
-        Lane::Session(id) => left(cluster.name(id), held),
+        Lane::Session(id) => left(cluster.name(id), held, false),
+        Lane::OldSession(id) => left(cluster.name(id), held, true),
         _ => None,
     };
     let strokes = match lane {
-        Lane::Session(_) => level(history, window, left),
+        Lane::Session(_) | Lane::OldSession(_) => level(history, window, left),
         _ => bands(history, window),
     };
     let gone = match lane {
         Lane::Server(id) | Lane::Broker(id) | Lane::Member(id) => cluster.power(id) == Power::Off,
-        Lane::Session(_) => !matches!(now, Some(Stage::Open(_))),
+        Lane::Session(_) | Lane::OldSession(_) => !matches!(now, Some(Stage::Open(_))),
         Lane::Controller => false,
     };
     let strong = matches!(now, Some(Stage::Leading(_)));
     let state = state(now, left);
-    Row { lane, name: name(cluster, lane), state, top, gone, strong, strokes }
+    Row { lane, name, state, top, gone, strong, strokes }
 }
 
-fn name(cluster: &Cluster, lane: Lane) -> Phrase {
+fn name(cluster: &Cluster, places: &Places, lane: Lane) -> Phrase {
     match lane {
         Lane::Controller => Phrase::key("page.kind.controller"),
-        Lane::Session(id) => {
-            Phrase::key("lanes.session").with_phrase("owner", called(cluster.name(id)))
+        Lane::Session(id) | Lane::OldSession(id) => {
+            let has_two = places.iter().any(|(other, _)| *other == Lane::OldSession(id));
+            let key = match lane {
+                Lane::OldSession(_) => "page.session.old",
+                _ if has_two => "page.session.new",
+                _ => "page.session.of",
+            };
+            Phrase::key(key).with_phrase("owner", called(cluster.name(id)))
         }
         Lane::Server(id) | Lane::Broker(id) | Lane::Member(id) => called(cluster.name(id)),
     }
@@ -318,8 +346,9 @@ fn called(name: &str) -> Phrase {
 }
 
 /// What is left of a session: what the leader says, who counts it; its end is the leader's deed.
-fn left(owner: &str, held: &[Held]) -> Option<Span> {
-    let its = held.iter().find(|held| held.owner.as_deref() == Some(owner));
+fn left(owner: &str, held: &[Held], old: bool) -> Option<Span> {
+    let is_old = |held: &Held| held.age == Age::Old;
+    let its = held.iter().find(|held| held.is_of(owner) && is_old(held) == old);
     let its = its.filter(|held| held.thread != Thread::Held)?;
     Some(Span::ms(u64::try_from(its.left).ok()? * 100))
 }
@@ -464,17 +493,18 @@ fn label(at: SimTime, step: u64) -> String {
 fn place(places: &Places, process: ProcessId) -> Option<i32> {
     let found = places.iter().find(|(lane, _)| match lane {
         Lane::Server(id) | Lane::Broker(id) | Lane::Member(id) => *id == process,
-        Lane::Session(_) | Lane::Controller => false,
+        Lane::Session(_) | Lane::OldSession(_) | Lane::Controller => false,
     });
     found.map(|(_, top)| top + LANE / 2)
 }
 
-fn marks(chronicle: &Chronicle, window: Window, places: &Places) -> Vec<MarkDrawn> {
+fn marks(run: Run<'_>, chronicle: &Chronicle, window: Window, places: &Places) -> Vec<MarkDrawn> {
     let marks = chronicle.marks_within(window.start(), window.cursor);
     let drawn = marks.iter().filter_map(|mark| {
         let at = (window.x(mark.at), place(places, mark.process?)?);
         let from = mark.from.and_then(|(from, sent)| Some((window.x(sent), place(places, from)?)));
-        Some(MarkDrawn { at, from, event: mark.event, by_you: mark.by_you })
+        let by_you = run.yours.contains(&mark.event);
+        Some(MarkDrawn { at, from, event: mark.event, by_you })
     });
     let mut drawn: Vec<MarkDrawn> = drawn.collect();
     drawn.dedup_by_key(|mark| (mark.at.0 / 20, mark.at.1, mark.by_you));
@@ -559,6 +589,32 @@ mod tests {
         let expected = ["34 s", "35 s", "36 s", "37 s", "38 s", "39 s", "40 s", "41 s", "42 s"];
         assert_eq!(labels[..9], expected);
         assert!(!labels.contains(&"44 s".to_owned()), "the cursor's own label stands there");
+    }
+
+    #[test]
+    fn what_an_earlier_life_left_behind_has_a_lane_of_its_own() {
+        let check = |run: &str, expected: &[(&str, &str)]| {
+            let text = format!("setup seed=1\nrun 20s\nkill broker1\nrun 2s\nstart broker1\n{run}");
+            let lab = crate::lab::script::play(&text).expect("it is right").lab;
+            let mut chronicle = Chronicle::default();
+            chronicle.read(lab.cluster(), lab.trace());
+            let window = Window { cursor: lab.moment().at, ..WINDOW };
+            let broker = lab.cluster().find("broker1").expect("it is there");
+            let its = [Lane::Session(broker), Lane::OldSession(broker)];
+            let rows = lanes(Run::of(&lab), &chronicle, window, &[]).rows;
+            let key = |phrase: &Phrase| match phrase {
+                Phrase::Line(key, _) => *key,
+                Phrase::Raw(_) => "",
+            };
+            let rows = rows.iter().filter(|row| its.contains(&row.lane));
+            let said: Vec<_> = rows.map(|row| (key(&row.name), key(&row.state))).collect();
+            assert_eq!(said, expected, "{run}");
+        };
+        check("run 1ms", &[("page.session.of", "lanes.left")]);
+        let (new, old) = (("page.session.new", "lanes.left"), ("page.session.old", "lanes.left"));
+        check("run until zk-connected\nrun 1ms", &[new, old]);
+        check("run until broker-fatal\nrun 2s", &[("page.session.new", "lanes.ended"), old]);
+        check("run 60s", &[("page.session.of", "lanes.ended")]);
     }
 
     #[test]

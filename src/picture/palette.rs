@@ -47,9 +47,7 @@ pub fn everything(run: Run<'_>, verbs: Vec<Verb>) -> Vec<Entry> {
         found.push(select(story::called(name), Target::Process(name.to_string())));
     }
     for held in ensemble::sessions(run) {
-        let Some(owner) = held.owner else { continue };
-        let words = Phrase::key("page.session.of").with_phrase("owner", story::called(&owner));
-        found.push(select(words, Target::Session(owner)));
+        found.extend(held.called().zip(held.target()).map(|(words, target)| select(words, target)));
     }
     for group in brokers::groups(run) {
         found.push(select(Phrase::raw(&group.name), Target::Group(group.name.clone())));

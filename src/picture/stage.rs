@@ -6,7 +6,7 @@
 
 use super::brokers;
 use super::ensemble::{self, Run};
-use super::story;
+use super::target::Target;
 use crate::text::Phrase;
 use crate::zk::zxid::Zxid;
 
@@ -127,11 +127,24 @@ pub enum Thread {
     Held,
 }
 
+/// Which of its process's sessions a session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Age {
+    /// There is no other.
+    Only,
+    /// An earlier life of the process has left it behind.
+    Old,
+    /// The process has it now, and an older one has not ended yet.
+    New,
+}
+
 /// A ZooKeeper session of a broker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
     /// The process whose session it is.
     pub owner: String,
+    /// Which of its sessions.
+    pub age: Age,
     /// What people call it.
     pub called: Phrase,
     /// The server to which it is attached, or was last.
@@ -147,6 +160,11 @@ pub struct Session {
 }
 
 impl Session {
+    /// What is selected with it.
+    pub fn target(&self) -> Target {
+        Target::session(&self.owner, self.age)
+    }
+
     /// What is left, in thousandths of the whole.
     pub fn rest(&self) -> i32 {
         if self.timeout == 0 { 0 } else { (self.left * 1000 / self.timeout).clamp(0, 1000) }
@@ -159,6 +177,15 @@ pub struct Crown {
     /// The controller epoch.
     pub epoch: i64,
     /// Whether another broker is the controller by now.
+    pub stale: bool,
+}
+
+/// The coordination of a group, held or believed to be held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Office {
+    /// The group.
+    pub group: String,
+    /// Whether another broker coordinates it by now.
     pub stale: bool,
 }
 
@@ -175,10 +202,12 @@ pub struct Broker {
     pub state: Phrase,
     /// How many partitions it leads, as `/brokers/topics` says.
     pub leads: i32,
+    /// How many more it believes to lead, though others do by now.
+    pub believes: i32,
     /// The crown, if it wears one.
     pub crown: Option<Crown>,
     /// The groups that it coordinates.
-    pub coordinates: Vec<String>,
+    pub coordinates: Vec<Office>,
     /// Its replicas.
     pub replicas: Vec<Replica>,
     /// Replicas that are not drawn: those of internal topics.
@@ -195,10 +224,28 @@ pub enum Stand {
         /// The leader epoch.
         epoch: i32,
     },
+    /// It believes that it leads, since a leader epoch; another broker does by now.
+    Believing {
+        /// The leader epoch.
+        epoch: i32,
+    },
     /// It follows, in sync.
     Following,
     /// It is out of the ISR.
     Out,
+}
+
+impl Stand {
+    /// The key of its name, given the life of its broker.
+    pub fn key(self, life: Life) -> &'static str {
+        match self {
+            Stand::Leading { .. } if life.is_gone() => "page.stand.named",
+            Stand::Leading { .. } => "page.stand.leading",
+            Stand::Believing { .. } => "page.stand.believing",
+            Stand::Following => "page.stand.following",
+            Stand::Out => "page.stand.out",
+        }
+    }
 }
 
 /// A replica's log on a broker.
@@ -305,11 +352,12 @@ pub fn stage(run: Run<'_>) -> StagePicture {
 fn sessions(run: Run<'_>) -> Vec<Session> {
     let held = ensemble::sessions(run);
     let shown = held.into_iter().filter_map(|held| {
-        let owner = held.owner?;
-        let called = Phrase::key("page.session.of");
+        let called = held.called()?;
+        let age = held.age;
         Some(Session {
-            called: called.with_phrase("owner", story::called(&owner)),
-            owner,
+            called,
+            owner: held.owner?,
+            age,
             server: held.server.or_else(|| last_server(run)),
             thread: held.thread,
             left: held.left,

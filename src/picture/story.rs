@@ -72,15 +72,11 @@ fn is_step(trace: &Trace, index: usize) -> bool {
     trace.get(index).is_some_and(|record| weight(&record) >= STEP)
 }
 
-/// How much a record's most important fact weighs; a person's act always weighs enough.
+/// How much a record's most important fact weighs; what was done to the cluster weighs enough.
 pub fn weight(record: &Record<'_>) -> u8 {
     let weight = heaviest(record).map_or(0, |fact| importance(fact.key()));
-    if is_yours(record) { weight.max(STEP) } else { weight }
-}
-
-/// Whether a person did it: every command but the one that sets the run up.
-pub fn is_yours(record: &Record<'_>) -> bool {
-    record.what == What::Command && record.name != "setup"
+    let done = record.what == What::Command && record.name != "setup";
+    if done { weight.max(STEP) } else { weight }
 }
 
 /// The last step before `end` that is about a thing.
@@ -140,26 +136,23 @@ fn told_from(run: Run<'_>, end: usize, least: u8) -> Option<SentencePicture> {
 fn death(run: Run<'_>, record: &Record<'_>) -> Option<SentencePicture> {
     let killed = record.facts().find(|fact| fact.key() == "process-killed")?;
     let name = killed.fields().into_iter().next()?.1;
-    let its = |held: &Held| held.thread == Thread::Slack && held.owner.as_ref() == Some(&name);
+    let its = |held: &Held| held.thread == Thread::Slack && held.is_of(&name);
     let held = ensemble::sessions(run).into_iter().find(its)?;
+    let session = held.target()?;
     let (_, database) = ensemble::witness(run.cluster)?;
     let path = database.tree.ephemerals(held.id)?.sorted().next()?.to_string();
     let (at, id) = (seconds(held.ends?), record.id.0);
     let whose = Phrase::key("page.fact.session");
     let fields = [
         ("process", called(&name), Chip::Name(Target::Process(name.clone()))),
-        ("session", whose, Chip::Name(Target::Session(name))),
+        ("session", whose, Chip::Name(session)),
         ("at", at, Chip::Figure),
         ("path", Phrase::raw(&path), Chip::Quoted(Target::Znode(path))),
     ];
     let fields = fields.map(|(name, words, chip)| Field { name, words, chip });
-    let by_you = is_yours(record);
-    Some(SentencePicture {
-        key: "page.guide.killed",
-        fields: fields.into(),
-        event: Some(id),
-        by_you,
-    })
+    let by_you = run.is_yours(record);
+    let key = if by_you { "page.guide.killed" } else { "page.guide.was-killed" };
+    Some(SentencePicture { key, fields: fields.into(), event: Some(id), by_you })
 }
 
 /// The sentence of a record, if it told anything.
@@ -169,10 +162,13 @@ pub fn sentence(run: Run<'_>, record: &Record<'_>) -> Option<SentencePicture> {
     if let Some(id) = record.process {
         fields.push(field(run, ("who", run.cluster.name(id).to_string())));
     }
-    let by_you = is_yours(record);
-    let closed_down = fact.key() == "process-exited"
-        && fields.iter().any(|field| field.name == "code" && field.words == Phrase::raw("0"));
-    let key = if closed_down { "process-closed-down" } else { fact.key() };
+    let by_you = run.is_yours(record);
+    let in_order = fields.iter().any(|f| f.name == "code" && f.words == Phrase::raw("0"));
+    let key = match fact.key() {
+        "process-exited" if in_order => "process-closed-down",
+        "process-killed" if by_you => "process-killed-by-you",
+        key => key,
+    };
     Some(SentencePicture { key, fields, event: Some(record.id.0), by_you })
 }
 
@@ -213,11 +209,9 @@ fn process(name: &str) -> (Phrase, Chip) {
 /// A session is called by whose it is: the ensemble says so, and once it is over, the trace.
 fn session(run: Run<'_>, id: &str) -> (Phrase, Chip) {
     let held = ensemble::sessions(run).into_iter().find(|held| held.id.to_string() == id);
-    match held.and_then(|held| held.owner) {
-        Some(owner) => {
-            let words = Phrase::key("page.session.whose").with_phrase("owner", called(&owner));
-            (words, Chip::Name(Target::Session(owner)))
-        }
+    let named = held.and_then(|held| Some((held.whose()?, held.target()?)));
+    match named {
+        Some((words, target)) => (words, Chip::Name(target)),
         None => match why::owner(run.trace, run.trace.len(), id) {
             Some(process) => {
                 let name = run.cluster.name(process);
@@ -294,11 +288,19 @@ mod tests {
     }
 
     #[test]
+    fn what_a_recording_does_is_not_told_as_the_reader_s() {
+        let mut lab = Lab::new(Recording::situation(1).expect("there is a first one"));
+        lab.advance_to(SimTime::ZERO + crate::sim::Span::ms(20_100));
+        let said = told(Run::of(&lab), lab.position()).expect("killing is told");
+        assert_eq!((said.key, said.by_you), ("page.guide.was-killed", false));
+    }
+
+    #[test]
     fn what_a_person_does_is_told_as_theirs() {
         let lab = lab_after(&["kill broker1"]);
         let record = lab.trace().get(lab.position() - 1).expect("the command left a record");
         let said = sentence(Run::of(&lab), &record).expect("killing is told");
-        assert_eq!((said.key, said.by_you), ("process-killed", true));
+        assert_eq!((said.key, said.by_you), ("process-killed-by-you", true));
         let named = said.fields.iter().find(|field| field.name == "process");
         let chip = named.map(|field| field.chip.clone());
         assert_eq!(chip, Some(Chip::Name(Target::Process("broker1".into()))));

@@ -9,6 +9,7 @@ use super::drawing::plain_seconds;
 use super::ensemble::{self, Run};
 use super::stage::Thread;
 use super::story;
+use super::target::Target;
 use super::znode_value;
 use crate::kafka::znodes;
 use crate::sim::{OrdMap, OrdSet};
@@ -81,6 +82,8 @@ pub struct Owner {
     pub timeout: i32,
     /// Whether nobody hears from the owner any more.
     pub silent: bool,
+    /// What is selected with the session.
+    pub session: Option<Target>,
 }
 
 /// A row.
@@ -178,6 +181,7 @@ pub fn tree(run: Run<'_>, before: &Tree, open: &Open, filter: &str) -> TreePictu
         let held = sessions.iter().find(|held| held.id == session)?;
         Some(Owner {
             process: held.owner.clone().unwrap_or_else(|| session.to_string()),
+            session: held.target(),
             left: held.left,
             timeout: held.timeout,
             silent: held.thread == Thread::Slack,

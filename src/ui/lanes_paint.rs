@@ -304,8 +304,9 @@ fn arc(pen: &Pen, ink: &Ink, arrow: &Arrow) {
     pen.set_line_width(1.5);
     pen.begin_path();
     pen.move_to(from.0, from.1);
+    // What is drawn is past: a bend goes back in time, never into the future.
     let bend = if (to.0 - from.0).abs() < 12.0 { 14.0 } else { 0.0 };
-    pen.bezier_curve_to(from.0 + bend, from.1, to.0 + bend, from.1, to.0, to.1);
+    pen.bezier_curve_to(from.0 - bend, from.1, to.0 - bend, from.1, to.0, to.1);
     pen.stroke();
     dot(pen, colour, to, 3.0);
     pen.set_global_alpha(1.0);

@@ -177,7 +177,7 @@ fn obey(act: Act, view: View, mirror: Mirror, scene: Scene, playback: Playback, 
         Act::Forward => playback.step(true),
         Act::Back => playback.step(false),
         Act::ForwardHere | Act::BackHere => match view.selected.get_untracked() {
-            Some(Target::Process(name) | Target::Session(name)) => {
+            Some(Target::Process(name) | Target::Session(name) | Target::OldSession(name)) => {
                 playback.step_on(&name, act == Act::ForwardHere);
             }
             _ => playback.step(act == Act::ForwardHere),

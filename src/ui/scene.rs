@@ -98,7 +98,7 @@ impl Scene {
     pub fn to_message(self, playback: Playback) {
         let selected = self.view.selected.get_untracked();
         let concerns = |flight: &Moving| match &selected {
-            Some(Target::Process(name) | Target::Session(name)) => {
+            Some(Target::Process(name) | Target::Session(name) | Target::OldSession(name)) => {
                 flight.from == *name || flight.to == *name
             }
             _ => true,

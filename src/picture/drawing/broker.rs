@@ -100,15 +100,26 @@ fn cracked(w: i32, h: i32) -> String {
 fn wide_title(card: &Card, broker: &Broker, plate: &Plate) -> Drawing {
     let mut drawing = title(card, broker, plate);
     let (x, y) = card.at;
-    if let Some(crown) = broker.crown {
-        drawing.over(crowned((x + card.size.0, y), crown, plate));
-    } else if let Some(group) = broker.coordinates.first() {
-        drawing.over(coordinator((x + card.size.0, y), group, plate));
+    let office = office(broker);
+    let right = x + card.size.0;
+    match (broker.crown, office) {
+        (Some(crown), _) => drawing.over(crowned((right, y), crown, plate)),
+        (None, Some(group)) => drawing.over(coordinator((right, y), group, plate)),
+        (None, None) => {}
     }
     if card.size.1 > HEAD {
-        drawing.line((x, y + HEAD), (x + card.size.0, y + HEAD), "hair");
+        drawing.line((x, y + HEAD), (right, y + HEAD), "hair");
+        if let (Some(_), Some(group)) = (broker.crown, office) {
+            let words = Phrase::key("page.broker.coordinates").with("group", group);
+            drawing.ended((right - 14, y + card.size.1 - 6), words, "t11 i2");
+        }
     }
     drawing
+}
+
+/// The first group that a broker coordinates, and not only by its own belief.
+fn office(broker: &Broker) -> Option<&str> {
+    broker.coordinates.iter().find(|office| !office.stale).map(|office| office.group.as_str())
 }
 
 /// Name, state and office in a column beside the strips.
@@ -126,7 +137,7 @@ fn tall_title(card: &Card, broker: &Broker) -> Drawing {
         drawing.path((x + 36, y + 20), "M0 14.5h19", "ln15");
         let epoch = Phrase::key("page.broker.controller").with("n", crown.epoch);
         drawing.text((x + 12, y + 95), epoch, "t11");
-    } else if let Some(group) = broker.coordinates.first() {
+    } else if let Some(group) = office(broker) {
         let words = Phrase::key("page.broker.coordinates").with("group", group);
         drawing.text((x + 12, y + 95), words, "t12");
     }
@@ -155,10 +166,15 @@ pub fn status(broker: &Broker, plate: &Plate) -> Phrase {
     Phrase::key("page.pair").with_phrase("a", state).with_phrase("b", leads(broker))
 }
 
-fn leads(broker: &Broker) -> Phrase {
-    match broker.leads {
-        0 => Phrase::key("page.broker.leads-none"),
-        leads => Phrase::key("page.broker.leads").with("n", leads),
+/// What a broker leads. One that is gone is leader in name until the controller hears of it; one
+/// that has not heard that others lead believes that it does.
+pub fn leads(broker: &Broker) -> Phrase {
+    let n = |key, n: i32| Phrase::key(key).with("n", n);
+    match (broker.believes, broker.leads) {
+        (0, 0) => Phrase::key("page.broker.leads-none"),
+        (0, leads) if broker.life.is_gone() => n("page.broker.named", leads),
+        (0, leads) => n("page.broker.leads", leads),
+        (believes, leads) => n("page.broker.believes", believes + leads),
     }
 }
 

@@ -4,7 +4,7 @@
 //! *Invariant:* a place depends on the plate and on how many things there are, on nothing else.
 
 use crate::picture::shape::Drawing;
-use crate::picture::stage::{Broker, Group, Producer, Server, Session, StagePicture};
+use crate::picture::stage::{Age, Broker, Group, Producer, Replica, Server, Session, StagePicture};
 use crate::picture::target::Target;
 use crate::text::Phrase;
 
@@ -149,12 +149,15 @@ impl Plate {
         Card { at: (centre - width / 2, self.brokers), size: (width, self.card.1) }
     }
 
-    /// The centre of the ring above (or in) a broker's card.
-    pub fn ring_at(&self, card: &Card) -> (i32, i32) {
+    /// The centre of a session's ring above (or in) its broker's card: the one that is left behind
+    /// keeps its place, and the one that came after it stands beside (or below) it.
+    pub fn ring_at(&self, card: &Card, age: Age) -> (i32, i32) {
+        let second = age == Age::New;
         if self.phone {
-            return (card.at.0 + 90, card.at.1 + 30);
+            return (card.at.0 + 90, card.at.1 + if second { 90 } else { 30 });
         }
-        (card.at.0 + card.size.0 / 2, self.sessions)
+        let beside = if second { card.size.0 * 2 / 5 } else { 0 };
+        (card.at.0 + card.size.0 / 2 + beside, self.sessions)
     }
 
     /// The heights of the two buses: among brokers, and between clients and brokers.
@@ -248,21 +251,22 @@ fn ensemble_words(picture: &StagePicture, plate: &Plate) -> Drawing {
 fn threads(picture: &StagePicture, selected: Option<&Target>, plate: &Plate) -> Drawing {
     let mut drawing = Drawing::new();
     for (broker, number) in picture.brokers.iter().zip(0..) {
-        let Some(session) = session_of(picture, broker) else {
-            continue;
-        };
-        let Some(from) = foot(picture, session, plate) else {
-            continue;
-        };
         let card = plate.card_at(number, picture.brokers.len());
-        let light = Light::of(&Target::Session(session.owner.clone()), selected);
-        drawing.over(session::thread(from, plate.ring_at(&card), session, light, plate));
+        for session in sessions_of(picture, broker) {
+            let Some(from) = foot(picture, session, plate) else { continue };
+            let light = Light::of(&session.target(), selected);
+            let ring = plate.ring_at(&card, session.age);
+            drawing.over(session::thread(from, ring, session, light, plate));
+        }
     }
     drawing
 }
 
-fn session_of<'a>(picture: &'a StagePicture, broker: &Broker) -> Option<&'a Session> {
-    picture.sessions.iter().find(|session| session.owner == broker.name)
+fn sessions_of<'a>(
+    picture: &'a StagePicture,
+    broker: &'a Broker,
+) -> impl Iterator<Item = &'a Session> {
+    picture.sessions.iter().filter(|session| session.owner == broker.name)
 }
 
 /// The foot of the server to which a session is attached.
@@ -344,12 +348,14 @@ pub fn parts(picture: &StagePicture, selected: Option<&Target>, plate: &Plate) -
     }
     for (broker, number) in picture.brokers.iter().zip(0..) {
         let card = plate.card_at(number, picture.brokers.len());
-        if let Some(session) = session_of(picture, broker).filter(|_| !plate.phone) {
-            parts.push(session_part(session, &card, selected, plate));
+        let sessions = || sessions_of(picture, broker);
+        let rings = || sessions().map(|session| session_part(session, &card, selected, plate));
+        if !plate.phone {
+            parts.extend(rings());
         }
         parts.push(broker_part(broker, &card, selected, plate));
-        if let Some(session) = session_of(picture, broker).filter(|_| plate.phone) {
-            parts.push(session_part(session, &card, selected, plate));
+        if plate.phone {
+            parts.extend(rings());
         }
         parts.extend(strip_parts(broker, &card, plate));
     }
@@ -411,14 +417,14 @@ fn small_server((x, y): (i32, i32), server: &Server, light: Light) -> Drawing {
 }
 
 fn session_part(session: &Session, card: &Card, selected: Option<&Target>, plate: &Plate) -> Part {
-    let target = Target::Session(session.owner.clone());
+    let target = session.target();
     let light = Light::of(&target, selected);
     let label = Phrase::key("page.label.session")
         .with_phrase("session", session.called.clone())
         .with_phrase("left", super::seconds(session.left))
         .with_phrase("timeout", super::seconds(session.timeout))
         .with("server", session.server.clone().unwrap_or_default());
-    let at = plate.ring_at(card);
+    let at = plate.ring_at(card, session.age);
     let drawing = if plate.phone {
         session::ring(at, plate.ring, session, light)
     } else {
@@ -439,7 +445,7 @@ fn broker_part(broker: &Broker, card: &Card, selected: Option<&Target>, plate: &
     let label = Phrase::key("page.label.broker")
         .with("id", broker.id)
         .with_phrase("state", broker.state.clone())
-        .with("leads", broker.leads)
+        .with_phrase("leads", broker::leads(broker))
         .with_phrase("crown", crowned);
     let drawing = broker::card(card, broker, light, plate);
     Part { key: target.to_string(), target, label, hit: (card.at, card.size), drawing }
@@ -467,13 +473,8 @@ fn strip_parts(broker: &Broker, card: &Card, plate: &Plate) -> Vec<Part> {
         .collect()
 }
 
-fn strip_label(broker: &Broker, replica: &crate::picture::stage::Replica) -> Phrase {
-    use crate::picture::stage::Stand;
-    let stand = match replica.stand {
-        Stand::Leading { .. } => "page.stand.leading",
-        Stand::Following => "page.stand.following",
-        Stand::Out => "page.stand.out",
-    };
+fn strip_label(broker: &Broker, replica: &Replica) -> Phrase {
+    let stand = replica.stand.key(broker.life);
     Phrase::key("page.label.replica")
         .with("partition", &replica.partition)
         .with("id", broker.id)

@@ -4,7 +4,7 @@
 //! *Invariant:* the way back is the same way, walked backwards.
 
 use super::plate::Plate;
-use crate::picture::stage::StagePicture;
+use crate::picture::stage::{Age, Session, StagePicture};
 
 /// A point of the plate.
 type Point = (i32, i32);
@@ -39,7 +39,9 @@ fn seat(picture: &StagePicture, plate: &Plate, name: &str) -> Option<Seat> {
     let broker = picture.brokers.iter().position(|broker| broker.name == name);
     if let Some(number) = broker {
         let card = plate.card_at(number, picture.brokers.len());
-        return Some(Seat::Broker { ring: plate.ring_at(&card), foot: card.foot() });
+        let is_new = |s: &Session| s.owner == name && s.age == Age::New;
+        let age = if picture.sessions.iter().any(is_new) { Age::New } else { Age::Only };
+        return Some(Seat::Broker { ring: plate.ring_at(&card, age), foot: card.foot() });
     }
     plate.client_top(picture, name).map(Seat::Client)
 }

@@ -3,7 +3,7 @@
 //! *Invariant:* the ring's figure and its arc say the same time.
 
 use crate::picture::shape::{Drawing, tenths};
-use crate::picture::stage::{Session, Thread};
+use crate::picture::stage::{Age, Session, Thread};
 use crate::text::Phrase;
 
 use super::plate::Plate;
@@ -75,7 +75,12 @@ fn words((x, y): (i32, i32), session: &Session, light: Light, plate: &Plate) -> 
         drawing.text((left + 7, y - 3), words, "t13 b rub");
         drawing.text((left + 7, y + 12), ends(session), "t11 i2");
     } else {
-        drawing.text((left, y + 4), session.called.clone(), "t11 i2");
+        let words = match session.age {
+            Age::Only => session.called.clone(),
+            Age::Old => Phrase::key("page.session.older"),
+            Age::New => Phrase::key("page.session.newer"),
+        };
+        drawing.text((left, y + 4), words, "t11 i2");
     }
     drawing
 }
@@ -112,11 +117,17 @@ pub fn thread(
         Thread::Snapped => drawing.path(from, "M0 0c4 6 -5 10 -1 18", "thread lost"),
         Thread::Slack => {
             let plain = if light == Light::Lit { "" } else { " plain" };
-            let d = slack(ring.0 - from.0, ring.1 - from.1);
+            let (x, y) = (ring.0 - from.0, ring.1 - from.1);
+            let d = if x.abs() > 90 { sagging(x, y - plate.ring) } else { slack(x, y) };
             drawing.path(from, d, format!("thread slack{plain}"));
         }
     }
     drawing
+}
+
+/// A thread that hangs from afar: it drops from the foot and comes to the ring from above.
+fn sagging(x: i32, y: i32) -> String {
+    format!("M0 0C{} {} {} {} {x} {y}", x / 12, y - 8, x * 3 / 5, y - 6)
 }
 
 /// A thread that hangs: it leaves the foot, sags to the left of the ring, and comes back to it.

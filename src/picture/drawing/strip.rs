@@ -55,7 +55,7 @@ pub fn strip(seat: &Seat, replica: &Replica) -> Drawing {
     let mut drawing = Drawing::new();
     drawing.over(head(seat, replica));
     drawing.over(records(seat, replica));
-    if let Stand::Leading { epoch } = replica.stand {
+    if let Stand::Leading { epoch } | Stand::Believing { epoch } = replica.stand {
         drawing.over(pennant(seat, replica, epoch));
     }
     drawing.over(gate(seat, replica));
@@ -68,7 +68,7 @@ fn shade(seat: &Seat, replica: &Replica, leads: &'static str, else_: &'static st
     match replica.stand {
         _ if seat.gone => "gonet",
         Stand::Leading { .. } => leads,
-        Stand::Following => else_,
+        Stand::Following | Stand::Believing { .. } => else_,
         Stand::Out => "gonet",
     }
 }
@@ -101,7 +101,7 @@ fn records(seat: &Seat, replica: &Replica) -> Drawing {
     let kind = match replica.stand {
         _ if seat.gone => "d",
         Stand::Leading { .. } => "l",
-        Stand::Following => "f",
+        Stand::Following | Stand::Believing { .. } => "f",
         Stand::Out => "o",
     };
     let end = seat.x_of(replica, replica.end);
@@ -139,20 +139,24 @@ fn out(seat: &Seat, end: i32) -> Drawing {
 fn pennant(seat: &Seat, replica: &Replica, epoch: i32) -> Drawing {
     let mut drawing = Drawing::new();
     let (x, y) = (seat.rail(), seat.at.1);
-    let class = if seat.gone { "pennant dead" } else { "pennant" };
+    let class = match replica.stand {
+        _ if seat.gone => "pennant dead",
+        Stand::Believing { .. } => "pennant stale",
+        _ => "pennant",
+    };
     if !seat.airy {
         drawing.path((x - 1, y), "M0 13v-15h8l-2 3l2 3h-8", class);
         return drawing;
     }
     drawing.path((x - 1, y), "M0 13v-24h12l-3 4l3 4h-12", class);
     let second = if seat.gone { "gonet" } else { "i2" };
-    drawing.text((x + 14, y - 4), Phrase::raw(format!("e{epoch}")), format!("t10 minor {second}"));
+    drawing.text((x + 14, y - 6), Phrase::raw(format!("e{epoch}")), format!("t10 minor {second}"));
     let gate = seat.x_of(replica, replica.high_watermark);
     let words = Phrase::raw(format!("HW {}", replica.high_watermark));
     let class = if seat.gone { "t10 gonet" } else { "t10" };
     let under = (gate + 3).max(x + 62).min(seat.end() - 29);
-    drawing.ended((under, y - 5), words, class);
-    drawing.ended((seat.end(), y - 5), Phrase::raw("LEO"), "t10 minor i3");
+    drawing.ended((under, y - 6), words, class);
+    drawing.ended((seat.end(), y - 6), Phrase::raw("LEO"), "t10 minor i3");
     drawing
 }
 

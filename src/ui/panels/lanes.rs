@@ -145,6 +145,7 @@ fn target(mirror: Mirror, lane: Lane) -> Option<Target> {
     match lane {
         Lane::Server(id) | Lane::Broker(id) | Lane::Member(id) => Some(Target::Process(named(id))),
         Lane::Session(id) => Some(Target::Session(named(id))),
+        Lane::OldSession(id) => Some(Target::OldSession(named(id))),
         Lane::Controller => Some(Target::Znode(znodes::controller().to_string())),
     }
 }

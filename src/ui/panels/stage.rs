@@ -190,7 +190,9 @@ impl Again {
 fn marks(target: &Target) -> (Option<String>, Option<String>, &'static str) {
     match target {
         Target::Process(name) => (Some(name.clone()), None, "process"),
-        Target::Session(owner) => (None, Some(owner.clone()), "session"),
+        Target::Session(owner) | Target::OldSession(owner) => {
+            (None, Some(owner.clone()), "session")
+        }
         Target::Partition(_) => (None, None, "strip"),
         _ => (None, None, "group"),
     }
