@@ -182,8 +182,8 @@ fn replicas(
     replicas
 }
 
-/// What a running broker believes, held against what was heard last; of one that is gone, the others
-/// say what it is.
+/// What a running broker believes, held against what was heard last; of one that is gone, the
+/// others say what it is.
 fn stand(
     run: Run<'_>,
     broker: &broker::Broker,

@@ -70,6 +70,8 @@ pub struct History {
     pub changes: Vec<(SimTime, Stage)>,
     /// Signs of life of a session, as the servers heard them.
     pub beats: Vec<SimTime>,
+    /// Of a session's lane: when the present one was opened while an older one still lasted.
+    pub since: SimTime,
 }
 
 /// A moment that is marked on the lanes.
@@ -119,12 +121,6 @@ impl History {
         let first = self.beats.partition_point(|beat| *beat <= from).saturating_sub(1);
         let end = self.beats.partition_point(|beat| *beat <= at);
         &self.beats[first.min(end)..end]
-    }
-
-    /// The last sign of life that did not come with the opening of another session at `at`.
-    fn beats_before(&self, at: SimTime) -> Option<SimTime> {
-        let before = |beat: &&SimTime| **beat + OPENING < at;
-        self.beats.iter().rev().find(before).copied()
     }
 
     fn becomes(&mut self, at: SimTime, stage: Stage) {
@@ -282,13 +278,11 @@ impl Chronicle {
             return;
         };
         *place = old;
-        let Some(history) = self.lanes.get(&here) else { return };
-        let (open, heard) = (history.changes.last().cloned(), history.beats_before(at));
-        let lane = self.lanes.entry(old).or_default();
-        lane.beats.extend(heard);
-        if let Some((_, stage)) = open {
-            lane.becomes(at, stage);
-        }
+        let Some(history) = self.lanes.get_mut(&here) else { return };
+        let mut left = history.clone();
+        left.beats.retain(|beat| *beat + OPENING < at);
+        history.since = at;
+        self.lanes.insert(old, left);
     }
 
     fn ended(&mut self, at: SimTime, session: &str) {

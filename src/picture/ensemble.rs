@@ -267,15 +267,18 @@ fn age(run: Run<'_>, all: &[Held], held: &Held) -> Age {
         Some(_) if used == Some(held.id) => Age::New,
         Some(other) if used == Some(other.id) || held.thread != Thread::Taut => Age::Old,
         Some(_) => Age::New,
-        None if held.thread == Thread::Slack && has_had_another(run, held, owner) => Age::Old,
+        None if held.thread == Thread::Slack && has_had_another(run, owner, held.id) => Age::Old,
         None => Age::Only,
     }
 }
 
+/// How far back another session is looked for: what is left behind lasts no longer than this.
+const LEFT_BEHIND: u64 = 40_000_000;
+
 /// Whether the owner of a session that nobody uses has used another one since.
-fn has_had_another(run: Run<'_>, held: &Held, owner: &str) -> bool {
-    let (process, now) = (run.cluster.find(owner), run.now());
-    let since = now.as_micros().saturating_sub(u64::from(held.timeout.unsigned_abs()) * 100_000);
+pub fn has_had_another(run: Run<'_>, owner: &str, id: impl ToString) -> bool {
+    let (process, now, id) = (run.cluster.find(owner), run.now(), id.to_string());
+    let since = now.as_micros().saturating_sub(LEFT_BEHIND);
     let (mut first, mut end) = (0, run.trace.len());
     while first < end {
         let middle = (first + end) / 2;
@@ -292,7 +295,7 @@ fn has_had_another(run: Run<'_>, held: &Held, owner: &str) -> bool {
         let fact = record.facts().find(|fact| fact.key() == "zk-connected")?;
         fact.fields().into_iter().find(|(name, _)| *name == "session")
     });
-    connected.is_some_and(|(_, session)| session != held.id.to_string())
+    connected.is_some_and(|(_, session)| session != id)
 }
 
 fn tenths_of_ms(ms: i64) -> i32 {

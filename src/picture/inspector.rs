@@ -505,7 +505,7 @@ fn last_part(path: &str) -> &str {
 }
 
 /// What can be done to a process now.
-fn verbs(run: Run<'_>, id: ProcessId, name: &str) -> Vec<Verb> {
+pub fn verbs(run: Run<'_>, id: ProcessId, name: &str) -> Vec<Verb> {
     let verb = |icon, key: char, words: &'static str, command: &str| Verb {
         icon,
         name: Phrase::key(words).with_phrase("name", story::called(name)),

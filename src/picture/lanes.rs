@@ -287,9 +287,14 @@ fn sessions(chronicle: &Chronicle, window: Window) -> Vec<Lane> {
 }
 
 fn has_left_behind(chronicle: &Chronicle, window: Window, process: ProcessId) -> bool {
-    let Some(history) = chronicle.lane(Lane::OldSession(process)) else { return false };
-    let shown = history.within(window.start(), window.cursor);
-    shown.iter().any(|(at, stage)| *at <= window.cursor && *stage != Stage::Ended)
+    let lane = |lane| chronicle.lane(lane);
+    let (Some(present), Some(old)) =
+        (lane(Lane::Session(process)), lane(Lane::OldSession(process)))
+    else {
+        return false;
+    };
+    let ended = |(at, stage): &(SimTime, Stage)| *stage == Stage::Ended && *at < window.start();
+    present.since <= window.cursor && !old.changes.last().is_some_and(ended)
 }
 
 fn row(
@@ -308,7 +313,10 @@ fn row(
         _ => None,
     };
     let strokes = match lane {
-        Lane::Session(_) | Lane::OldSession(_) => level(history, window, left),
+        Lane::Session(id) if has_left_behind(chronicle, window, id) => {
+            level(history, window, left, history.since)
+        }
+        Lane::Session(_) | Lane::OldSession(_) => level(history, window, left, SimTime::ZERO),
         _ => bands(history, window),
     };
     let gone = match lane {
@@ -375,7 +383,7 @@ fn state(now: Option<&Stage>, left: Option<Span>) -> Phrase {
         Some(Stage::Up(0)) => line("lanes.up"),
         Some(Stage::Up(count)) => line("lanes.leads").with("count", count),
         Some(Stage::Joining) => line("lanes.joining"),
-        Some(Stage::Owning(what)) => Phrase::raw(what),
+        Some(Stage::Owning(what)) => Phrase::raw(what.replace(',', ", ")),
     }
 }
 
@@ -419,14 +427,14 @@ fn band(stage: &Stage) -> Option<Band> {
 }
 
 /// A session's level: full at each sign of life, sinking to the next; at the cursor as high as the
-/// leader says, and from there to where it will be empty.
-fn level(history: &History, window: Window, left: Option<Span>) -> Vec<Stroke> {
+/// leader says, and from there to where it will be empty. What was before `since` is another's.
+fn level(history: &History, window: Window, left: Option<Span>, since: SimTime) -> Vec<Stroke> {
     let mut strokes = Vec::new();
     let changes = history.within(window.start(), window.cursor);
     for (place, (at, stage)) in changes.iter().enumerate() {
         let Stage::Open(timeout) = stage else { continue };
         let until = changes.get(place + 1).map_or(window.cursor, |(next, _)| *next);
-        let from = (*at).max(window.start());
+        let from = (*at).max(window.start()).max(since);
         let mut points = sinking(history, window, *timeout, (from, until));
         if until == window.cursor
             && let (Some(left), Some(last)) = (left, points.last_mut())
@@ -623,8 +631,9 @@ mod tests {
         let history = History {
             changes: vec![(at(40_000), Stage::Open(Span::secs(6)))],
             beats: vec![at(40_000), at(42_000)],
+            since: SimTime::ZERO,
         };
-        let strokes = level(&history, WINDOW, Some(Span::secs(5)));
+        let strokes = level(&history, WINDOW, Some(Span::secs(5)), SimTime::ZERO);
         let [Stroke::Expected { level, .. }, Stroke::Level(points)] = &strokes[..] else {
             panic!("what is expected, and a level")
         };

@@ -12,6 +12,7 @@ pub mod ensemble;
 pub mod flight;
 pub mod inspector;
 pub mod lanes;
+pub mod legend;
 pub mod palette;
 pub mod sentence;
 pub mod shape;

@@ -56,6 +56,11 @@ pub fn everything(run: Run<'_>, verbs: Vec<Verb>) -> Vec<Entry> {
     found.extend(partitions(run).into_iter().map(named));
     found.extend(additions(run));
     found.extend(situations());
+    for (id, name, _) in run.cluster.processes() {
+        let verbs = inspector::verbs(run, id, name).into_iter();
+        // Their keys are the selected thing's.
+        found.extend(verbs.map(|verb| Entry { key: String::new(), ..send(verb) }));
+    }
     if let Some((_, database)) = ensemble::witness(run.cluster) {
         let paths = database.tree.iter().map(|(path, _)| path.to_string());
         found.extend(paths.map(|path| select(Phrase::raw(&path), Target::Znode(path))));

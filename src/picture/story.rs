@@ -186,7 +186,10 @@ fn field(run: Run<'_>, (name, value): (&'static str, String)) -> Field {
             (Phrase::raw(&value), Chip::Quoted(Target::Znode(value.clone())))
         }
         _ if run.cluster.find(&value).is_some() => process(&value),
-        _ => (duration(&value).unwrap_or_else(|| Phrase::raw(&value)), Chip::Figure),
+        _ => {
+            let list = || Phrase::raw(value.replace(',', ", "));
+            (duration(&value).unwrap_or_else(list), Chip::Figure)
+        }
     };
     Field { name, words, chip }
 }
@@ -215,7 +218,9 @@ fn session(run: Run<'_>, id: &str) -> (Phrase, Chip) {
         None => match why::owner(run.trace, run.trace.len(), id) {
             Some(process) => {
                 let name = run.cluster.name(process);
-                let words = Phrase::key("page.session.whose").with_phrase("owner", called(name));
+                let old = ensemble::has_had_another(run, name, id);
+                let key = if old { "page.session.whose-old" } else { "page.session.whose" };
+                let words = Phrase::key(key).with_phrase("owner", called(name));
                 (words, Chip::Name(Target::Process(name.to_string())))
             }
             None => (Phrase::raw(id), Chip::Figure),

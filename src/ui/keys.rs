@@ -41,7 +41,7 @@ pub enum Act {
     Find,
     /// The list of situations.
     Situations,
-    /// A situation by its number.
+    /// A situation by its number: chosen in the list, then begun.
     Situation(usize),
     /// The lanes show the whole run, or what led to the selected event.
     Fit,
@@ -61,6 +61,8 @@ pub enum Act {
     Blank,
     /// The link to what is shown.
     Link,
+    /// The legend.
+    Legend,
     /// Help, with this table.
     Help,
     /// Up: out of what is open, then nothing selected.
@@ -131,6 +133,7 @@ pub const KEYS: &[Key] = &[
     key("t", "T", Act::Full, "page.key.full"),
     key("b", "B", Act::Blank, "page.key.blank"),
     key("l", "L", Act::Link, "page.key.link"),
+    key("m", "M", Act::Legend, "legend.title"),
     key("?", "?", Act::Help, "page.key.help"),
     key("Escape", "Esc", Act::Up, "page.key.up"),
 ];
@@ -169,7 +172,8 @@ fn meant(view: View, event: &KeyboardEvent) -> Option<Act> {
             && (key.shift == event.shift_key() || !key.key.starts_with("Arrow"))
     };
     let act = KEYS.iter().find(is_meant).map(|key| key.act);
-    act.filter(|act| !over.is_list() || matches!(act, Act::Up | Act::Help | Act::Add | Act::Find))
+    let opens = |act: &Act| matches!(act, Act::Up | Act::Help | Act::Add | Act::Find | Act::Legend);
+    act.filter(|act| !over.is_list() || opens(act))
 }
 
 /// Whether an element that has the focus keeps a key for itself.

@@ -29,11 +29,15 @@ pub struct Ink {
     gone: String,
     gone_wash: String,
     level: String,
+    /// Time runs downward.
+    turned: bool,
+    /// What is now, and what the reader has done, while nothing is selected; then they are ink.
+    now: String,
 }
 
 impl Ink {
-    /// Reads the tokens of the theme in force.
-    pub fn read() -> Ink {
+    /// Reads the tokens of the theme in force. One thing is rubric: what is selected, else now.
+    pub fn read(turned: bool, selects: bool) -> Ink {
         let root = document().document_element();
         let style = root.and_then(|root| window().get_computed_style(&root).ok().flatten());
         let token = |name: &str| {
@@ -58,6 +62,8 @@ impl Ink {
             gone: token("--gone"),
             gone_wash: token("--gone-wash"),
             level: token("--paper-3"),
+            turned,
+            now: token(if selects { "--ink" } else { "--rubric" }),
         }
     }
 }
@@ -95,7 +101,7 @@ pub fn paint(
         arc(pen, ink, arrow);
     }
     for mark in picture.marks.iter().filter(|mark| mark.by_you) {
-        diamond(pen, ink, mark);
+        diamond(pen, ink, mark, lit);
     }
     cursor(pen, ink, &picture.clock, now, height);
 }
@@ -120,10 +126,19 @@ fn dashed(pen: &Pen, dashes: &[f64], draw: impl FnOnce()) {
     let _ = pen.set_line_dash(&js_sys::Array::new());
 }
 
-fn words(pen: &Pen, colour: &str, font: &str, text: &str, at: (f64, f64)) {
+/// Words at a place; they stay upright where time runs downward.
+fn words(pen: &Pen, (ink, colour): (&Ink, &str), font: &str, text: &str, at: (f64, f64)) {
     pen.set_fill_style_str(colour);
     pen.set_font(font);
-    let _ = pen.fill_text(text, at.0, at.1);
+    if !ink.turned {
+        let _ = pen.fill_text(text, at.0, at.1);
+        return;
+    }
+    pen.save();
+    let _ = pen.translate(at.0, at.1);
+    let _ = pen.transform(0.0, 1.0, 1.0, 0.0, 0.0, 0.0);
+    let _ = pen.fill_text(text, 0.0, 4.0);
+    pen.restore();
 }
 
 const SMALL: &str = "11px Helvetica Neue, Segoe UI, Roboto, Liberation Sans, Noto Sans, sans-serif";
@@ -133,15 +148,17 @@ const CLOCK: &str =
 fn ruler(pen: &Pen, ink: &Ink, picture: &LanesPicture, width: f64) {
     pen.set_text_align("center");
     let base = px(TOP) - 3.0;
+    let away = if ink.turned { 15.5 } else { 13.0 };
     for tick in &picture.ticks {
         let x = px(tick.x);
         let (top, colour) = match tick.label {
+            Some(_) if ink.turned => (base - 4.0, &ink.ink),
             Some(_) => (base - 8.0, &ink.ink),
             None => (base - 5.0, &ink.line),
         };
         line(pen, colour, 1.0, (x, top), (x, base));
         if let Some(label) = &tick.label {
-            words(pen, &ink.ink_2, SMALL, label, (x, base - 13.0));
+            words(pen, (ink, &ink.ink_2), SMALL, label, (x, base - away));
         }
     }
     pen.set_text_align("left");
@@ -159,7 +176,11 @@ fn lane(pen: &Pen, ink: &Ink, row: &Row, is_lit: bool, view: View) {
             }
             Stroke::Crown { x, words: said } => {
                 crown(pen, ink, px(*x), middle);
-                words(pen, &ink.ink, SMALL, &view.say(said), (px(*x) + 30.0, middle + 4.0));
+                // Between lanes that run downward there is no room for words.
+                if !ink.turned {
+                    let said = view.say(said);
+                    words(pen, (ink, &ink.ink), SMALL, &said, (px(*x) + 30.0, middle + 4.0));
+                }
             }
         }
     }
@@ -250,16 +271,22 @@ fn expected(
     }
 }
 
+/// The crown; it stands upright where time runs downward.
 fn crown(pen: &Pen, ink: &Ink, x: f64, middle: f64) {
-    let (left, top) = (x + 5.0, middle - 7.0);
+    pen.save();
+    let _ = pen.translate(x + 14.5, middle);
+    if ink.turned {
+        let _ = pen.transform(0.0, 1.0, 1.0, 0.0, 0.0, 0.0);
+    }
     pen.begin_path();
-    pen.move_to(left, top + 12.0);
-    for (dx, dy) in [(0.0, 2.0), (5.0, 7.0), (9.5, 0.0), (14.0, 7.0), (19.0, 2.0), (19.0, 12.0)] {
-        pen.line_to(left + dx, top + dy);
+    pen.move_to(-9.5, 5.0);
+    for (x, y) in [(-9.5, -5.0), (-4.5, 0.0), (0.0, -7.0), (4.5, 0.0), (9.5, -5.0), (9.5, 5.0)] {
+        pen.line_to(x, y);
     }
     pen.close_path();
     pen.set_fill_style_str(&ink.draw);
     pen.fill();
+    pen.restore();
 }
 
 /// An event, and the message that brought it if its cause lies on another lane.
@@ -278,7 +305,7 @@ fn dot(pen: &Pen, colour: &str, at: (f64, f64), radius: f64) {
     pen.fill();
 }
 
-fn diamond(pen: &Pen, ink: &Ink, mark: &MarkDrawn) {
+fn diamond(pen: &Pen, ink: &Ink, mark: &MarkDrawn, lit: Option<i32>) {
     let (x, y) = (px(mark.at.0), px(mark.at.1));
     pen.begin_path();
     pen.move_to(x, y - 7.5);
@@ -286,7 +313,8 @@ fn diamond(pen: &Pen, ink: &Ink, mark: &MarkDrawn) {
         pen.line_to(x + dx, y + dy);
     }
     pen.close_path();
-    pen.set_fill_style_str(&ink.rubric);
+    let its_own = lit.is_some_and(|top| (top..top + LANE).contains(&mark.at.1));
+    pen.set_fill_style_str(if its_own { &ink.rubric } else { &ink.now });
     pen.fill();
     pen.set_stroke_style_str(&ink.paper);
     pen.set_line_width(1.0);
@@ -313,10 +341,12 @@ fn arc(pen: &Pen, ink: &Ink, arrow: &Arrow) {
 }
 
 fn cursor(pen: &Pen, ink: &Ink, clock: &str, now: f64, height: f64) {
-    line(pen, &ink.rubric, 1.5, (now, 18.0), (now, height));
-    pen.set_fill_style_str(&ink.rubric);
-    pen.fill_rect(now - 30.0, 3.0, 60.0, 16.0);
+    let (half, top, deep, base) =
+        if ink.turned { (8.0, 0.0, 42.0, 21.0) } else { (30.0, 3.0, 16.0, 15.0) };
+    line(pen, &ink.now, 1.5, (now, top + deep), (now, height));
+    pen.set_fill_style_str(&ink.now);
+    pen.fill_rect(now - half, top, half * 2.0, deep);
     pen.set_text_align("center");
-    words(pen, &ink.paper, CLOCK, clock, (now, 15.0));
+    words(pen, (ink, &ink.paper), CLOCK, clock, (now, base));
     pen.set_text_align("left");
 }

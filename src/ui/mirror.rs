@@ -5,6 +5,8 @@
 //! mirror holds event ids, never a process, so that the run copies nothing while it advances.
 //! *Invariant:* whoever changes the lab does it through [`Mirror::change`] or [`Mirror::send`].
 
+use std::time::Duration;
+
 use leptos::prelude::*;
 
 use crate::cluster::{AnyProcess, Cluster, Command};
@@ -94,8 +96,19 @@ impl Mirror {
     }
 
     /// Says why something that was asked for could not be done.
+    ///
+    /// It is shown for a while, or until something else can be done.
     pub fn refuse(self, reason: String) {
-        self.refusal.set(Some(reason));
+        const SHOWN: Duration = Duration::from_secs(6);
+        self.refusal.set(Some(reason.clone()));
+        set_timeout(
+            move || {
+                if self.refusal.try_get_untracked().flatten() == Some(reason) {
+                    self.refusal.set(None);
+                }
+            },
+            SHOWN,
+        );
     }
 
     /// Changes the lab (advances it, moves the cursor, gives a command) and tells who watches.
@@ -127,7 +140,10 @@ impl Mirror {
             Ok(command) => self.change(|lab| lab.issue(command)).map_err(|why| why.to_string()),
             Err(trouble) => Err(trouble.to_string()),
         };
-        self.refusal.set(outcome.err());
+        self.refusal.set(None);
+        if let Err(reason) = outcome {
+            self.refuse(reason);
+        }
     }
 
     /// Compares what is with what was seen, and notifies.

@@ -86,7 +86,9 @@ fn Page(
     keys::listen(view, act);
     view! {
         <div class="wide" data-seat=move || view.seat.get().tag()
-            data-over=move || view.over.get().tag() data-full=move || view.full.get().to_string()
+            data-over=move || view.over.get().tag()
+            data-lit=move || view.selected.get().is_some().to_string()
+            data-full=move || view.full.get().to_string()
             data-console=move || view.console.get().to_string()>
             <Head act=act/>
             <Switch/>
@@ -194,8 +196,12 @@ fn obey(act: Act, view: View, mirror: Mirror, scene: Scene, playback: Playback, 
         Act::Add if view.over.get_untracked() == Over::Add => push_first(".help [data-first]"),
         Act::Add => view.lay(Over::Add),
         Act::Find => view.lay(Over::Find),
-        Act::Situations => view.lay(Over::Situations),
-        Act::Situation(number) => over::begin(visit, scene, number),
+        Act::Situations => view.choose(1),
+        Act::Situation(number) if view.over.get_untracked() == Over::Situations => {
+            view.over.set(Over::Nothing);
+            over::begin(visit, scene, number);
+        }
+        Act::Situation(number) => view.choose(number),
         Act::Fit => view.fit.update(|fit| *fit = !*fit),
         Act::Pin => scene.pin(),
         Act::Verbs => focus_first(".verb"),
@@ -204,8 +210,10 @@ fn obey(act: Act, view: View, mirror: Mirror, scene: Scene, playback: Playback, 
         Act::Effect => scene.to_effect(),
         Act::Link => copy_link(mirror, playback),
         Act::Help => view.lay(Over::Help),
+        Act::Legend => view.lay(Over::Legend),
         Act::Blank => view.lay(Over::Blank),
         Act::Console => view.console.update(|open| *open = !*open),
+        Act::Full if view.shows_one() => view.seat.update(|seat| *seat = seat.next()),
         Act::Full => view.full.update(|full| *full = !*full),
     }
 }

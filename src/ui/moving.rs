@@ -75,11 +75,12 @@ impl Painter {
         let flights = self.mirror.cluster(flight::flights);
         let still = self.view.motion.get_untracked() == Motion::Still;
         let selected = self.view.selected.get_untracked();
+        let large = self.plate.with_untracked(|plate| !plate.minor);
         for (at, way, moving, count) in self.placed(&flights, now, still) {
             if still {
                 paper.arrow(&way);
             }
-            paper.disc(at, moving, count);
+            paper.disc(at, moving, count, large);
             if selected == Some(Target::Event(moving.id)) {
                 paper.ring(at);
             }
@@ -184,7 +185,7 @@ impl Paper {
     }
 
     /// A message: a disc with its letter, filled if it asks, hollow if it answers.
-    fn disc(&self, at: (i32, i32), moving: &Moving, count: usize) {
+    fn disc(&self, at: (i32, i32), moving: &Moving, count: usize, large: bool) {
         let context = &self.context;
         let ink = match (moving.lands_at, moving.ink) {
             (None, _) => &self.gone,
@@ -192,7 +193,7 @@ impl Paper {
             (_, Ink::Data) => &self.data,
         };
         let (x, y) = (f64::from(at.0), f64::from(at.1));
-        let radius = if count > 1 { 11.0 } else { 8.5 };
+        let radius = if count > 1 { 11.0 } else { 8.5 } + if large { 1.5 } else { 0.0 };
         let (fill, words) = match moving.way {
             Way::Request => (ink, &self.plate),
             Way::Response => (&self.plate, ink),
@@ -206,14 +207,15 @@ impl Paper {
         context.set_line_width(1.5);
         context.stroke();
         context.set_fill_style_str(words);
-        context.set_font("700 10.5px Helvetica Neue, Liberation Sans, sans-serif");
+        let size = if large { "12.6" } else { "10.5" };
+        context.set_font(&format!("700 {size}px Helvetica Neue, Liberation Sans, sans-serif"));
         context.set_text_align("center");
         let said = match count {
             1 => moving.letter.to_string(),
             count => format!("{}{count}", moving.letter),
         };
         // Text that cannot be painted is left out.
-        let _ = context.fill_text(&said, x, y + 3.9);
+        let _ = context.fill_text(&said, x, y + if large { 4.6 } else { 3.9 });
     }
 
     /// The circle around the selected message.

@@ -125,8 +125,13 @@ impl Playback {
         });
     }
 
-    /// Goes to the next event worth seeing.
+    /// Goes to the next event worth seeing. If none comes, that is said and nothing is skipped.
     pub fn run_to_next(self) {
+        let comes = self.mirror.with(|lab| lab.clone().step_to(WORTH_A_STOP, WITHIN).is_some());
+        if !comes {
+            self.pause();
+            return self.mirror.refuse(self.view.key("page.quiet"));
+        }
         self.move_cursor(|lab| {
             lab.step_to(WORTH_A_STOP, WITHIN);
         });

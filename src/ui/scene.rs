@@ -124,6 +124,7 @@ impl Scene {
         let event = self.sentence.with_untracked(|said| said.as_ref().and_then(|s| s.event));
         if let Some(event) = event {
             self.view.select(Target::Event(event));
+            self.view.show_selected();
         }
     }
 

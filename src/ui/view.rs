@@ -1,4 +1,5 @@
-//! The view: language, theme, selection and what is open. Kept on this device, never shared.
+//! The view: language, theme, selection and what is open. Never shared; what a person has set is
+//! kept on this device.
 //!
 //! *Invariant:* nothing here changes what happens in a run.
 
@@ -55,7 +56,7 @@ impl Theme {
     }
 }
 
-/// Which panel a phone shows.
+/// Which panel a phone, or a projector, shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seat {
     /// The stage.
@@ -64,6 +65,8 @@ pub enum Seat {
     Tree,
     /// The lanes.
     Lanes,
+    /// The inspector; a phone has it as a sheet.
+    Selected,
 }
 
 impl Seat {
@@ -73,6 +76,17 @@ impl Seat {
             Seat::Cluster => "cluster",
             Seat::Tree => "tree",
             Seat::Lanes => "lanes",
+            Seat::Selected => "selected",
+        }
+    }
+
+    /// The next one, around.
+    pub fn next(self) -> Seat {
+        match self {
+            Seat::Cluster => Seat::Tree,
+            Seat::Tree => Seat::Lanes,
+            Seat::Lanes => Seat::Selected,
+            Seat::Selected => Seat::Cluster,
         }
     }
 }
@@ -99,6 +113,8 @@ pub enum Over {
     Add,
     /// The situations.
     Situations,
+    /// What the marks and words mean.
+    Legend,
     /// The verbs of the selected thing, on a phone.
     Sheet,
     /// A blank page, for a teacher who wants to be looked at.
@@ -108,7 +124,7 @@ pub enum Over {
 impl Over {
     /// Whether it is a list that takes the keys for itself.
     pub fn is_list(self) -> bool {
-        matches!(self, Over::Help | Over::Find | Over::Add | Over::Situations)
+        !matches!(self, Over::Nothing | Over::Sheet | Over::Blank)
     }
 
     /// The name that the style sheet knows.
@@ -119,6 +135,7 @@ impl Over {
             Over::Find => "find",
             Over::Add => "add",
             Over::Situations => "situations",
+            Over::Legend => "legend",
             Over::Sheet => "sheet",
             Over::Blank => "blank",
         }
@@ -134,10 +151,12 @@ pub struct View {
     pub theme: RwSignal<Theme>,
     /// The selected thing.
     pub selected: RwSignal<Option<Target>>,
-    /// What a phone shows.
+    /// What a phone or a projector shows.
     pub seat: RwSignal<Seat>,
     /// What lies over the page.
     pub over: RwSignal<Over>,
+    /// Which line of the list has been chosen by its number, from 1.
+    pub chosen: RwSignal<usize>,
     /// Whether the stage has the whole screen.
     pub full: RwSignal<bool>,
     /// Which znodes are open in the tree.
@@ -160,7 +179,9 @@ pub struct View {
 impl View {
     /// The view that the query, else the device, asks for.
     pub fn from_query() -> View {
-        let asked = |name: &str| query().and_then(|query| query.get(name));
+        let (query, kept) = (query(), kept());
+        let get = |from: &Option<UrlSearchParams>, name: &str| from.as_ref()?.get(name);
+        let asked = |name: &str| get(&query, name).or_else(|| get(&kept, name));
         let language = asked("lang").or_else(browser_language);
         let language = language.and_then(|tag| Language::of_tag(&tag));
         let language = language.unwrap_or(Language::English);
@@ -171,6 +192,7 @@ impl View {
             selected: RwSignal::new(None),
             seat: RwSignal::new(Seat::Cluster),
             over: RwSignal::new(Over::Nothing),
+            chosen: RwSignal::new(1),
             full: RwSignal::new(false),
             open: RwSignal::new(tree::opened_first()),
             filter: RwSignal::new(String::new()),
@@ -178,10 +200,11 @@ impl View {
             pinned: RwSignal::new(None),
             console: RwSignal::new(false),
             motion: RwSignal::new(motion(asked("motion").as_deref())),
-            single_keys: RwSignal::new(true),
+            single_keys: RwSignal::new(asked("keys").as_deref() != Some("off")),
             catalog: RwSignal::new(Arc::new(Catalog::of(language))),
         };
         view.show_on_root();
+        view.keep();
         view
     }
 
@@ -212,6 +235,26 @@ impl View {
         self.over.update(|now| *now = if *now == over { Over::Nothing } else { over });
     }
 
+    /// Opens the list of situations with one of them chosen, or closes it.
+    pub fn choose(self, number: usize) {
+        self.chosen.set(number);
+        self.lay(Over::Situations);
+    }
+
+    /// Whether one panel is shown at a time, whatever the width: on a wall.
+    pub fn shows_one(self) -> bool {
+        self.theme.get_untracked() == Theme::Projector
+    }
+
+    /// Brings what is selected into sight where the inspector has no seat of its own.
+    pub fn show_selected(self) {
+        if self.shows_one() {
+            self.seat.set(Seat::Selected);
+        } else if is_narrow() {
+            self.over.set(Over::Sheet);
+        }
+    }
+
     /// Goes one step up: out of what lies over the page, then out of the selection.
     pub fn up(self) {
         if self.over.get_untracked() == Over::Nothing {
@@ -225,6 +268,21 @@ impl View {
     pub fn speak(self, language: Language) {
         self.catalog.set(Arc::new(Catalog::of(language)));
         self.language.set(language);
+    }
+
+    /// Keeps on this device what a person has changed; what a query asked for stays the query's.
+    fn keep(self) {
+        Effect::new(move |before: Option<()>| {
+            let theme = self.theme.get().tag();
+            let language = self.language.get().tag();
+            let keys = if self.single_keys.get() { "on" } else { "off" };
+            let storage = window().local_storage().ok().flatten();
+            if let (Some(()), Some(storage)) = (before, storage) {
+                // A browser that keeps nothing is no reason to stop.
+                let _ =
+                    storage.set_item(KEPT, &format!("theme={theme}&lang={language}&keys={keys}"));
+            }
+        });
     }
 
     /// Keeps the root element's attributes equal to the view.
@@ -248,6 +306,19 @@ impl View {
             document().set_title(&self.key("page.title"));
         });
     }
+}
+
+/// Whether the page is laid out for a phone.
+pub fn is_narrow() -> bool {
+    asks("(max-width: 900px)")
+}
+
+/// Under which name the view is kept.
+const KEPT: &str = "zootrope.view";
+
+fn kept() -> Option<UrlSearchParams> {
+    let kept = window().local_storage().ok()??.get_item(KEPT).ok()??;
+    UrlSearchParams::new_with_str(&kept).ok()
 }
 
 fn query() -> Option<UrlSearchParams> {

@@ -17,6 +17,13 @@ pub const ALL: &[(&str, Journey)] = &[
     ("the cursor goes back and comes again", the_cursor_goes_back),
     ("a link shows the same state", a_link_shows_the_same_state),
     ("a damaged link is refused", a_damaged_link_is_refused),
+    ("a number chooses a situation before it begins", a_situation_is_chosen_first),
+    ("marks and words are explained in one step", marks_are_explained),
+    ("actions are found, and what is not is said", actions_are_found),
+    ("a key that does nothing says so", a_dead_key_says_so),
+    ("two sessions of one broker are two", two_sessions_are_two),
+    ("a wall shows every figure large enough", a_wall_shows_every_figure),
+    ("the view is kept on the device", the_view_is_kept),
     ("a panic shows the recording", a_panic_shows_the_recording),
     ("it has no barrier that axe can find", it_has_no_barrier),
 ];
@@ -172,6 +179,127 @@ fn a_damaged_link_is_refused(visitor: &Visitor) -> Outcome {
     open(visitor, "#1AAAA")?;
     visitor.until("no panel of a stopped page", "document.getElementById('stopped').hidden")?;
     visitor.until("three brokers in the tree", &format!("{REGISTERED} === 3"))
+}
+
+/// The list of this name is open.
+fn list(visitor: &Visitor, over: &str) -> Outcome {
+    let open = format!("document.querySelector('.wide').dataset.over === '{over}'");
+    visitor.until(&format!("what lies over the page: {over}"), &open)
+}
+
+fn a_situation_is_chosen_first(visitor: &Visitor) -> Outcome {
+    open_running(visitor)?;
+    hold(visitor)?;
+    visitor.press('7')?;
+    list(visitor, "situations")?;
+    let chosen = "document.activeElement.textContent.startsWith('A consumer dies')";
+    visitor.until("the situation of this number", chosen)?;
+    visitor.until("the visit as it was", "document.querySelector('.task') !== null")?;
+    visitor.press('7')?;
+    list(visitor, "nothing")?;
+    visitor.until("no visit any more", "document.querySelector('.task') === null")?;
+    let told = "document.getElementById('sentence').textContent.includes('c1 is killed')";
+    visitor.until("what the recording does, not told as the reader's", told)
+}
+
+const ESCAPE: char = '\u{e00c}';
+
+fn marks_are_explained(visitor: &Visitor) -> Outcome {
+    open_running(visitor)?;
+    visitor.run("document.querySelector('#stage [data-process=broker1]').focus()")?;
+    visitor.press('m')?;
+    list(visitor, "legend")?;
+    let explained = "['star', 'flag', 'HW', 'LEO', 'crown', 'ISR', 'epoch', 'generation', 'lag'] \
+        .every((word) => document.querySelector('.help').textContent.includes(word))";
+    visitor.until("every word of the figures", explained)?;
+    visitor.press(ESCAPE)?;
+    let back = "document.activeElement.dataset.process === 'broker1'";
+    visitor.until("the focus where it was", back)
+}
+
+fn actions_are_found(visitor: &Visitor) -> Outcome {
+    let line =
+        |words: &str| format!("document.querySelector('.help').textContent.includes('{words}')");
+    open_running(visitor)?;
+    visitor.press('/')?;
+    visitor.until("a field", "document.activeElement.type === 'search'")?;
+    for letter in "freeze".chars() {
+        visitor.press(letter)?;
+    }
+    visitor.until("an action on a broker", &line("Freeze broker 2"))?;
+    visitor.press('q')?;
+    visitor.until("that nothing is found", &line("Nothing of that name"))
+}
+
+fn a_dead_key_says_so(visitor: &Visitor) -> Outcome {
+    open_running(visitor)?;
+    visitor.run("document.querySelector('#stage .strip .hit').focus()")?;
+    visitor.press('k')?;
+    let said = "document.getElementById('sentence').textContent.includes('does nothing to orders')";
+    visitor.until("that the key does nothing", said)
+}
+
+fn two_sessions_are_two(visitor: &Visitor) -> Outcome {
+    const OURS: &str = "[...document.querySelectorAll('#stage [data-session=broker1]')]\
+        .map((ring) => ring.ariaLabel.split(',')[0]).sort().join()";
+    open_running(visitor)?;
+    hold(visitor)?;
+    press_on(visitor, "broker1", 'k')?;
+    visitor.press('r')?;
+    for _ in 0..200 {
+        if visitor.text(OURS)?.contains("new session") {
+            break;
+        }
+        visitor.press('\u{e014}')?;
+    }
+    let both = format!("{OURS} === 'new session of broker 1,old session of broker 1'");
+    visitor.until("both sessions on the stage", &both)?;
+    let names = "['old', 'new'].every((age) => document.getElementById('lanes').textContent\
+        .includes(`${age} session of broker 1`))";
+    visitor.until("both sessions in the lanes", names)
+}
+
+fn a_wall_shows_every_figure(visitor: &Visitor) -> Outcome {
+    // What is written, by its size on the screen and the figure's own scale.
+    const SMALL: &str = "[...document.querySelectorAll('.wide *')].filter((element) =>\
+        [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim()) \
+        && element.getClientRects().length && element.getBoundingClientRect().width > 1 \
+        && getComputedStyle(element).visibility === 'visible').map((element) => {\
+        const scale = element.ownerSVGElement?.getScreenCTM()?.a ?? element.currentCSSZoom ?? 1;\
+        return [parseFloat(getComputedStyle(element).fontSize) * scale, element.textContent];\
+        }).filter(([size]) => size < 27.95).map((found) => found.join(' ')).join('; ')";
+    open(visitor, "?theme=projector")?;
+    let frame = |side: &str| visitor.text(&format!("outer{side} - inner{side}"));
+    let (wide, high) = (frame("Width")?.parse::<u32>(), frame("Height")?.parse::<u32>());
+    visitor.resize(1920 + wide.unwrap_or(0), 1080 + high.unwrap_or(0))?;
+    visitor.until("a wall of 1920 by 1080", "innerWidth === 1920 && innerHeight === 1080")?;
+    visitor.until("three brokers in the tree", &format!("{REGISTERED} === 3"))?;
+    visitor.run("document.querySelector('#stage [data-process=broker1]').focus()")?;
+    for (seat, figure) in
+        [("cluster", "stage"), ("tree", "tree"), ("lanes", "lanes"), ("selected", "inspector")]
+    {
+        visitor.click(&format!(".seg .to-{seat}"))?;
+        let seen = format!("document.getElementById('{figure}').getClientRects().length === 1");
+        visitor.until(figure, &seen)?;
+        let small = visitor.text(SMALL)?;
+        if !small.is_empty() {
+            return Err(format!("{figure} has text below 28 pixels: {small}"));
+        }
+    }
+    visitor.until("a transport", "document.getElementById('transport').offsetHeight > 50")
+}
+
+fn the_view_is_kept(visitor: &Visitor) -> Outcome {
+    const THEME: &str = "document.documentElement.dataset.theme";
+    open(visitor, "")?;
+    let before = visitor.text(THEME)?;
+    visitor.click(".head .sq")?;
+    visitor.until("another theme", &format!("{THEME} !== '{before}'"))?;
+    let chosen = visitor.text(THEME)?;
+    open(visitor, "")?;
+    visitor.until("the same theme again", &format!("{THEME} === '{chosen}'"))?;
+    open(visitor, "?theme=light")?;
+    visitor.until("what the address asks for", &format!("{THEME} === 'light'"))
 }
 
 fn a_panic_shows_the_recording(visitor: &Visitor) -> Outcome {

@@ -4,7 +4,7 @@
 //! *Invariant:* the seats of strips depend on the number of strips only, never on their logs.
 
 use crate::picture::shape::Drawing;
-use crate::picture::stage::{Broker, Crown, Life};
+use crate::picture::stage::{Broker, Crown, Life, Stand};
 use crate::text::Phrase;
 
 use super::Light;
@@ -59,7 +59,8 @@ pub fn card(card: &Card, broker: &Broker, light: Light, plate: &Plate) -> Drawin
         tilt => drawing.turned(card.foot(), tilt, inner),
     }
     if broker.marked {
-        drawing.over(mark((x + card.size.0 * 3 / 4, y + 9)));
+        let class = if light == Light::Lit { "userd lit" } else { "userd" };
+        drawing.over(mark((x + card.size.0 * 3 / 4, y + 9), class));
     }
     drawing
 }
@@ -103,8 +104,8 @@ fn wide_title(card: &Card, broker: &Broker, plate: &Plate) -> Drawing {
     let office = office(broker);
     let right = x + card.size.0;
     match (broker.crown, office) {
-        (Some(crown), _) => drawing.over(crowned((right, y), crown, plate)),
-        (None, Some(group)) => drawing.over(coordinator((right, y), group, plate)),
+        (Some(crown), _) => drawing.over(crowned((right, y), crown)),
+        (None, Some(group)) => drawing.over(coordinator((right, y), group)),
         (None, None) => {}
     }
     if card.size.1 > HEAD {
@@ -166,56 +167,68 @@ pub fn status(broker: &Broker, plate: &Plate) -> Phrase {
     Phrase::key("page.pair").with_phrase("a", state).with_phrase("b", leads(broker))
 }
 
+/// How many partitions a broker leads at work, not in name only.
+fn leading(broker: &Broker) -> i32 {
+    if broker.life.is_gone() {
+        return 0;
+    }
+    let leading = broker.replicas.iter().filter(|r| matches!(r.stand, Stand::Leading { .. }));
+    i32::try_from(leading.count()).unwrap_or(i32::MAX)
+}
+
 /// What a broker leads. One that is gone is leader in name until the controller hears of it; one
 /// that has not heard that others lead believes that it does.
 pub fn leads(broker: &Broker) -> Phrase {
     let n = |key, n: i32| Phrase::key(key).with("n", n);
     match (broker.believes, broker.leads) {
         (0, 0) => Phrase::key("page.broker.leads-none"),
-        (0, leads) if broker.life.is_gone() => n("page.broker.named", leads),
+        (0, named) if named > leading(broker) => n("page.broker.named", named),
         (0, leads) => n("page.broker.leads", leads),
         (believes, leads) => n("page.broker.believes", believes + leads),
     }
 }
 
 /// The crown's outline.
-const POINTS: &str = "M0 12v-9.5l5 4.5l4.5 -7l4.5 7l5 -4.5v9.5z";
+pub const POINTS: &str = "M0 12v-9.5l5 4.5l4.5 -7l4.5 7l5 -4.5v9.5z";
 
 /// The crown and the controller epoch, at a card's upper right corner.
-fn crowned((right, y): (i32, i32), crown: Crown, plate: &Plate) -> Drawing {
+fn crowned((right, y): (i32, i32), crown: Crown) -> Drawing {
     let mut drawing = Drawing::new();
     let class = if crown.stale { "ln1 nofill" } else { "inkfill" };
     drawing.path((right - 33, y + 6), POINTS, class);
     drawing.path((right - 33, y + 6), "M0 14.5h19", "ln15");
-    if plate.minor {
-        drawing.ended((right - 40, y + 17), Phrase::key("page.kind.controller"), "sc");
-    }
+    drawing.ended((right - 40, y + 17), Phrase::key("page.kind.controller"), "sc");
     let epoch = Phrase::key("page.epoch").with("n", crown.epoch);
     drawing.ended((right - 40, y + 29), epoch, "t11");
     drawing
 }
 
 /// The coordinator's sign: three members around a point.
-fn coordinator((right, y): (i32, i32), group: &str, plate: &Plate) -> Drawing {
+fn coordinator((right, y): (i32, i32), group: &str) -> Drawing {
     let mut drawing = Drawing::new();
-    let (x, y) = (right - 21, y + 15);
-    drawing.circle((x, y), 70, "ln1 nofill");
-    drawing.circle((x, y), 20, "inkfill");
-    for at in [(x, y - 7), (x + 6, y + 4), (x - 6, y + 4)] {
-        drawing.circle(at, 22, "inkfill");
-    }
-    if plate.minor {
-        drawing.ended((right - 34, y + 2), Phrase::key("page.kind.coordinator"), "sc");
-    }
+    let y = y + 15;
+    drawing.over(members((right - 21, y)));
+    drawing.ended((right - 34, y + 2), Phrase::key("page.kind.coordinator"), "sc");
     let of = Phrase::key("page.broker.of").with("group", group);
     drawing.ended((right - 34, y + 14), of, "t11");
     drawing
 }
 
-/// The diamond of what a person did.
-pub fn mark((x, y): (i32, i32)) -> Drawing {
+/// Three members around a point.
+pub fn members((x, y): (i32, i32)) -> Drawing {
     let mut drawing = Drawing::new();
-    drawing.path((x, y), "M0 -9l9 9l-9 9l-9 -9z", "userd");
+    drawing.circle((x, y), 70, "ln1 nofill");
+    drawing.circle((x, y), 20, "inkfill");
+    for at in [(x, y - 7), (x + 6, y + 4), (x - 6, y + 4)] {
+        drawing.circle(at, 22, "inkfill");
+    }
+    drawing
+}
+
+/// The diamond of what a person did.
+pub fn mark((x, y): (i32, i32), class: &'static str) -> Drawing {
+    let mut drawing = Drawing::new();
+    drawing.path((x, y), "M0 -9l9 9l-9 9l-9 -9z", class);
     drawing.centred((x, y + 4), Phrase::key("page.you.initial"), "userdt");
     drawing
 }

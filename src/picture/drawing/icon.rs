@@ -37,6 +37,7 @@ pub enum Icon {
     Cut,
     RunTo,
     Add,
+    Legend,
 }
 
 impl Icon {
@@ -92,6 +93,10 @@ impl Icon {
             Icon::Cut => ("M2 8h4M10 8h4M7 4.5l-1 7M10 4.5l-1 7", ""),
             Icon::RunTo => ("M2.5 8h7M7 5l3 3l-3 3M13 3v10", ""),
             Icon::Add => ("M8 3v10M3 8h10", ""),
+            Icon::Legend => (
+                "M3 3.5h3v3H3zM9 5h4.5M6.2 11a1.6 1.6 0 1 1 -3.2 0a1.6 1.6 0 1 1 3.2 0zM9 11h4.5",
+                "",
+            ),
         }
     }
 }

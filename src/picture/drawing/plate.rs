@@ -69,7 +69,7 @@ impl Plate {
     /// The plate of the projector: fewer words, larger.
     pub fn large() -> Plate {
         Plate {
-            size: (832, 386),
+            size: (832, 356),
             minor: false,
             server_words: true,
             phone: false,
@@ -77,14 +77,14 @@ impl Plate {
             strips: 3,
             group_head: 126,
             margin: 14,
-            ensemble: 46,
+            ensemble: 44,
             belt: (146, 704),
             servers: (186, 610),
-            sessions: 126,
-            brokers: 158,
-            card: (248, 150),
-            wires: (318, 328),
-            clients: 342,
+            sessions: 118,
+            brokers: 146,
+            card: (248, 142),
+            wires: (295, 303),
+            clients: 312,
             client_height: 38,
         }
     }
@@ -156,7 +156,7 @@ impl Plate {
         if self.phone {
             return (card.at.0 + 90, card.at.1 + if second { 90 } else { 30 });
         }
-        let beside = if second { card.size.0 * 2 / 5 } else { 0 };
+        let beside = if second { card.size.0 / 2 } else { 0 };
         (card.at.0 + card.size.0 / 2 + beside, self.sessions)
     }
 

@@ -4,6 +4,7 @@
 
 use crate::picture::shape::{Drawing, tenths};
 use crate::picture::stage::{Age, Session, Thread};
+use crate::picture::story;
 use crate::text::Phrase;
 
 use super::plate::Plate;
@@ -76,7 +77,10 @@ fn words((x, y): (i32, i32), session: &Session, light: Light, plate: &Plate) -> 
         drawing.text((left + 7, y + 12), ends(session), "t11 i2");
     } else {
         let words = match session.age {
-            Age::Only => session.called.clone(),
+            Age::Only if plate.minor => session.called.clone(),
+            Age::Only => {
+                Phrase::key("page.session.brief").with("owner", story::short(&session.owner))
+            }
             Age::Old => Phrase::key("page.session.older"),
             Age::New => Phrase::key("page.session.newer"),
         };

@@ -93,10 +93,11 @@ fn head(seat: &Seat, replica: &Replica) -> Drawing {
 }
 
 /// The star of the preferred leader.
-const STAR: &str = "M0 -4.8L1.2 -1.6L4.6 -1.5L1.9 .6L2.8 3.9L0 2L-2.8 3.9L-1.9 .6L-4.6 -1.5\
+pub const STAR: &str = "M0 -4.8L1.2 -1.6L4.6 -1.5L1.9 .6L2.8 3.9L0 2L-2.8 3.9L-1.9 .6L-4.6 -1.5\
                     L-1.2 -1.6Z";
 
-fn records(seat: &Seat, replica: &Replica) -> Drawing {
+/// Its records: solid up to the gate, pale beyond it.
+pub fn records(seat: &Seat, replica: &Replica) -> Drawing {
     let mut drawing = Drawing::new();
     let kind = match replica.stand {
         _ if seat.gone => "d",
@@ -136,6 +137,9 @@ fn out(seat: &Seat, end: i32) -> Drawing {
     drawing
 }
 
+/// The leader's flag.
+pub const FLAG: &str = "M0 13v-24h12l-3 4l3 4h-12";
+
 fn pennant(seat: &Seat, replica: &Replica, epoch: i32) -> Drawing {
     let mut drawing = Drawing::new();
     let (x, y) = (seat.rail(), seat.at.1);
@@ -148,7 +152,7 @@ fn pennant(seat: &Seat, replica: &Replica, epoch: i32) -> Drawing {
         drawing.path((x - 1, y), "M0 13v-15h8l-2 3l2 3h-8", class);
         return drawing;
     }
-    drawing.path((x - 1, y), "M0 13v-24h12l-3 4l3 4h-12", class);
+    drawing.path((x - 1, y), FLAG, class);
     let second = if seat.gone { "gonet" } else { "i2" };
     drawing.text((x + 14, y - 6), Phrase::raw(format!("e{epoch}")), format!("t10 minor {second}"));
     let gate = seat.x_of(replica, replica.high_watermark);
@@ -160,7 +164,8 @@ fn pennant(seat: &Seat, replica: &Replica, epoch: i32) -> Drawing {
     drawing
 }
 
-fn gate(seat: &Seat, replica: &Replica) -> Drawing {
+/// The gate of the high watermark.
+pub fn gate(seat: &Seat, replica: &Replica) -> Drawing {
     let mut drawing = Drawing::new();
     let x = seat.x_of(replica, replica.high_watermark);
     let class = if seat.gone { "ln15 gone" } else { "ln15" };
@@ -170,7 +175,7 @@ fn gate(seat: &Seat, replica: &Replica) -> Drawing {
 }
 
 /// The wedge from where a group has committed to the gate.
-fn lag(seat: &Seat, replica: &Replica) -> Drawing {
+pub fn lag(seat: &Seat, replica: &Replica) -> Drawing {
     let mut drawing = Drawing::new();
     let Some(committed) = replica.committed else {
         return drawing;

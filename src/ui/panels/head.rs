@@ -12,11 +12,12 @@ use crate::ui::panels::guide::Task;
 use crate::ui::view::use_view;
 
 /// The head's tools: what each shows, its name, its key, and what it does.
-const BUTTONS: [(Icon, &str, &str, Act); 5] = [
+const BUTTONS: [(Icon, &str, &str, Act); 6] = [
     (Icon::Menu, "page.key.situations", "1", Act::Situations),
     (Icon::Add, "page.key.add", "A", Act::Add),
     (Icon::Search, "page.key.find", "/", Act::Find),
     (Icon::Share, "page.key.link", "L", Act::Link),
+    (Icon::Legend, "legend.title", "M", Act::Legend),
     (Icon::Help, "page.key.help", "?", Act::Help),
 ];
 

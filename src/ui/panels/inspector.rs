@@ -74,7 +74,7 @@ fn Selected() -> impl IntoView {
             <div>
                 <div class="name">{words(view, |picture| picture.name.clone())}</div>
                 <div class="exact">{words(view, |picture| Phrase::raw(&picture.exact))}</div>
-                <div class="rubc">{words(view, |picture| picture.state.clone())}</div>
+                <div class="state">{words(view, |picture| picture.state.clone())}</div>
             </div>
         </div>
         <dl class="facts sec">
@@ -115,7 +115,8 @@ fn SignOf() -> impl IntoView {
         })
     });
     view! {
-        <svg class="draw sign" width="76" height="76" viewBox="0 0 76 76" aria-hidden="true">
+        <svg class="draw sign" class:none=move || drawing.with(|d| d.shapes.is_empty())
+            width="76" height="76" viewBox="0 0 76 76" aria-hidden="true">
             <Drawn drawing=drawing/>
         </svg>
     }
@@ -131,7 +132,7 @@ fn fact_line(view: View, fact: Fact) -> impl IntoView {
         (None, true) => view! { <code>{value}</code> }.into_any(),
         (None, false) => value.into_any(),
     };
-    view! { <dt>{view.say(&fact.name)}</dt><dd>{shown}</dd> }
+    view! { <dt>{super::explained(view, &view.say(&fact.name))}</dt><dd>{shown}</dd> }
 }
 
 #[component]

@@ -1,4 +1,5 @@
-//! Fig. 4, the lanes: time runs to the right, one lane a thing, the cursor where the future begins.
+//! Fig. 4, the lanes: time runs to the right (on a phone downward), one lane a thing, the cursor
+//! where the future begins.
 //!
 //! Names are document, so that they can be read and pointed at; the bands are one canvas, painted
 //! when something has moved. *Invariant:* what the canvas shows is said in the names as well.
@@ -8,7 +9,7 @@ use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::Closure;
 use web_sys::{
-    CanvasRenderingContext2d, HtmlCanvasElement, PointerEvent, ResizeObserver, WheelEvent,
+    CanvasRenderingContext2d, Element, HtmlCanvasElement, PointerEvent, ResizeObserver, WheelEvent,
 };
 
 use super::PanelHead;
@@ -23,7 +24,7 @@ use crate::text::Phrase;
 use crate::ui::keys::Act;
 use crate::ui::lanes_paint::{Ink, paint};
 use crate::ui::mirror::{Mirror, use_mirror};
-use crate::ui::view::{View, use_view};
+use crate::ui::view::{View, is_narrow, use_view};
 
 /// Simulated microseconds per pixel at first: the plate's 80 pixels a second.
 const SCALE: u64 = 12_500;
@@ -39,22 +40,25 @@ pub fn Lanes(
     let (view, mirror) = (use_view(), use_mirror());
     let chronicle = StoredValue::new(((0, 0), Chronicle::default()));
     let scale = RwSignal::new(SCALE);
-    let size = RwSignal::new((1152, 276));
+    let size = RwSignal::new(Size { along: 1152, across: 276, turned: false });
     let canvas = NodeRef::<html::Canvas>::new();
     let picture = Memo::new(move |_| {
         mirror.track_trace();
         let _ = mirror.tenths();
         picture(mirror, view, chronicle, window(view, mirror, scale.get(), size.get()))
     });
-    let seen = move || window(view, mirror, scale.get_untracked(), size.get_untracked());
+    let seen = move || {
+        let size = size.get_untracked();
+        (window(view, mirror, scale.get_untracked(), size), size)
+    };
     paint_when_changed(canvas, picture, (view, mirror), size);
-    let height = move || format!("{}px", picture.with(|picture| picture.height / 10));
+    let room = move || format!("{}px", picture.with(|picture| picture.height / 10));
     measure(canvas, size);
     let names = Memo::new(move |_| {
         picture.with(|picture| picture.rows.iter().map(row).collect::<Vec<_>>())
     });
     view! {
-        <section class="lanes" id="lanes" aria-label=move || view.key("page.panel.lanes")>
+        <section class="lanes" id="lanes" style=("--room", room) aria-label=move || view.key("page.panel.lanes")>
             <PanelHead figure="page.figure.lanes" name="page.panel.lanes">
                 <button class="btn bare" aria-keyshortcuts="P" aria-pressed=move || view.pinned.get().is_some().to_string()
                     title=move || view.key("page.key.pin") on:click=move |_| act(Act::Pin)>
@@ -65,12 +69,12 @@ pub fn Lanes(
                     {move || view.key("page.lanes.fit")}<kbd class="kbd">"F"</kbd>
                 </button>
             </PanelHead>
-            <ul class="lane-names" style:height=height>
+            <ul class="lane-names">
                 <For each=move || names.get() key=|name| name.lane let:name>
                     <Name lane=name.lane names=names/>
                 </For>
             </ul>
-            <div class="lane-view" style:min-height=height>
+            <div class="lane-view">
                 <canvas node_ref=canvas aria-hidden="true"
                     on:pointerdown=move |event| scrub(mirror, seen(), &event)
                     on:pointermove=move |event| {
@@ -126,9 +130,9 @@ fn Name(
     let read = move |part: fn(&Named) -> &Phrase| {
         named.with(|named| named.as_ref().map(|named| view.say(part(named))))
     };
-    let top = move || named.with(|n| n.as_ref().map_or(0, |n| n.top / 10));
+    let place = move || format!("{}px", named.with(|n| n.as_ref().map_or(0, |n| n.top / 10)));
     view! {
-        <li style:top=move || format!("{}px", top())>
+        <li style=("--place", place)>
             <button class="lane-name" class:sel=is_selected
                 class:gone=move || named.with(|n| n.as_ref().is_some_and(|n| n.gone))
                 class:strong=move || named.with(|n| n.as_ref().is_some_and(|n| n.strong))
@@ -178,8 +182,8 @@ fn selected(view: View) -> Option<u64> {
 }
 
 /// The past takes what the future leaves: on the plate 832 of 1152 pixels.
-fn window(view: View, mirror: Mirror, scale: u64, size: (i32, i32)) -> Window {
-    let width = size.0 * 10;
+fn window(view: View, mirror: Mirror, scale: u64, size: Size) -> Window {
+    let width = size.along * 10;
     let past = if width >= 11_000 { width - 3200 } else { width * 4 / 5 }.min(width).max(PAST / 8);
     let cursor = mirror.now();
     let micros_per_px = match view.fit.get() {
@@ -205,8 +209,16 @@ fn begin(mirror: Mirror, event: Option<u64>) -> SimTime {
 }
 
 /// Moves the cursor to where the pointer is, within what has happened.
-fn scrub(mirror: Mirror, window: Window, event: &PointerEvent) {
-    let at = window.time_at(event.offset_x() * 10);
+fn scrub(mirror: Mirror, (window, size): (Window, Size), event: &PointerEvent) {
+    let Some(canvas) = event.target().and_then(|e| e.dyn_into::<HtmlCanvasElement>().ok()) else {
+        return;
+    };
+    let (rect, zoom) = (canvas.get_bounding_client_rect(), zoomed(&canvas));
+    let along = match size.turned {
+        false => f64::from(event.client_x()) - rect.left(),
+        true => f64::from(event.client_y()) - rect.top(),
+    };
+    let at = window.time_at((along / zoom * 10.0) as i32);
     mirror.change(|lab| {
         let end = lab.end();
         lab.seek(Moment::after(at).min(end));
@@ -226,14 +238,30 @@ fn zoom(view: View, scale: RwSignal<u64>, event: &WheelEvent) {
     });
 }
 
+/// The room of the lanes: along time, and across the lanes. On a phone time runs downward.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Size {
+    along: i32,
+    across: i32,
+    turned: bool,
+}
+
+/// How much larger than its own pixels an element is shown.
+fn zoomed(element: &Element) -> f64 {
+    let (shown, own) = (element.get_bounding_client_rect().width(), element.client_width());
+    if own > 0 && shown > 0.0 { shown / f64::from(own) } else { 1.0 }
+}
+
 /// Follows the size of the canvas's seat on the page.
-fn measure(canvas: NodeRef<html::Canvas>, size: RwSignal<(i32, i32)>) {
+fn measure(canvas: NodeRef<html::Canvas>, size: RwSignal<Size>) {
     let look = move || {
         let Some(seat) = canvas.get_untracked().and_then(|canvas| canvas.parent_element()) else {
             return;
         };
-        let now = (seat.client_width(), seat.client_height());
-        if now != size.get_untracked() && now.0 > 0 {
+        let (width, height, turned) = (seat.client_width(), seat.client_height(), is_narrow());
+        let (along, across) = if turned { (height, width) } else { (width, height) };
+        let now = Size { along, across, turned };
+        if now != size.get_untracked() && width > 0 {
             size.set(now);
         }
     };
@@ -252,34 +280,36 @@ fn paint_when_changed(
     canvas: NodeRef<html::Canvas>,
     picture: Memo<LanesPicture>,
     (view, mirror): (View, Mirror),
-    size: RwSignal<(i32, i32)>,
+    size: RwSignal<Size>,
 ) {
     Effect::new(move |_| {
         let Some(canvas) = canvas.get() else { return };
         let _ = view.theme.get();
         let size = size.get();
         let Some(pen) = pen(&canvas, size) else { return };
+        let ink = Ink::read(size.turned, view.selected.with(Option::is_some));
         picture.with(|picture| {
             let selected = view.selected.get();
             let is_lit = |row: &&Row| selected.is_some() && target(mirror, row.lane) == selected;
             let lit = picture.rows.iter().find(is_lit);
-            paint(&pen, &Ink::read(), picture, size, lit.map(|row| row.top), view);
+            let room = (size.along, size.across);
+            paint(&pen, &ink, picture, room, lit.map(|row| row.top), view);
         });
     });
 }
 
-/// The canvas's pen, at the screen's own resolution.
-fn pen(
-    canvas: &HtmlCanvasElement,
-    (width, height): (i32, i32),
-) -> Option<CanvasRenderingContext2d> {
-    let ratio = leptos::prelude::window().device_pixel_ratio();
+/// The canvas's pen, at the screen's own resolution: it draws time to the right, wherever it runs.
+fn pen(canvas: &HtmlCanvasElement, size: Size) -> Option<CanvasRenderingContext2d> {
+    let ratio = leptos::prelude::window().device_pixel_ratio() * zoomed(canvas);
+    let Size { along, across, turned } = size;
+    let (width, height) = if turned { (across, along) } else { (along, across) };
     let pixels = |length: i32| (f64::from(length) * ratio) as u32;
     if canvas.width() != pixels(width) || canvas.height() != pixels(height) {
         canvas.set_width(pixels(width));
         canvas.set_height(pixels(height));
     }
     let pen = canvas.get_context("2d").ok()??.dyn_into::<CanvasRenderingContext2d>().ok()?;
-    pen.set_transform(ratio, 0.0, 0.0, ratio, 0.0, 0.0).ok()?;
+    let (straight, swapped) = if turned { (0.0, ratio) } else { (ratio, 0.0) };
+    pen.set_transform(straight, swapped, swapped, straight, 0.0, 0.0).ok()?;
     Some(pen)
 }

@@ -14,7 +14,23 @@ pub mod tree;
 
 use leptos::prelude::*;
 
-use crate::ui::view::use_view;
+use crate::picture::legend::{self, Spoken};
+use crate::ui::view::{Over, View, use_view};
+
+/// A text in which words of the field are explained: on the pointer, on the focus, and by a click
+/// in the legend.
+pub fn explained(view: View, text: &str) -> AnyView {
+    let catalog = view.catalog();
+    let piece = |spoken| match spoken {
+        Spoken::Plain(words) => words.to_string().into_any(),
+        Spoken::Word(word, means) => view! {
+            <button class="term" data-means=view.key(means) aria-description=view.key(means)
+                on:click=move |_| view.lay(Over::Legend)>{word.to_string()}</button>
+        }
+        .into_any(),
+    };
+    legend::words(&catalog, text).into_iter().map(piece).collect_view().into_any()
+}
 
 /// The head of a panel: its figure, its name, and its tools.
 #[component]

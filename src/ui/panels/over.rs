@@ -3,18 +3,23 @@
 //!
 //! *Invariant:* the table shown is the table that listens, and each of its lines is a button.
 
+use std::sync::Arc;
+
 use leptos::ev;
 use leptos::prelude::*;
+use wasm_bindgen::JsCast;
 use web_sys::KeyboardEvent;
 
 use crate::lab::Recording;
 use crate::picture::drawing::icon::Icon;
 use crate::picture::ensemble::Run;
+use crate::picture::legend::{self, Mark, SIZE};
 use crate::picture::palette::{self, Does, Entry};
-use crate::text;
+use crate::text::{self, Phrase};
 use crate::ui::icon::IconOf;
 use crate::ui::keys::{Act, KEYS};
 use crate::ui::mirror::use_mirror;
+use crate::ui::panels::stage::Drawn;
 use crate::ui::scene::{Scene, use_scene};
 use crate::ui::view::{Over, View, use_view};
 use crate::ui::visit::{Visit, use_visit};
@@ -41,36 +46,103 @@ pub fn Overlay(
             _ => palette::situations(),
         })
     };
-    Effect::new(move || {
-        if view.over.get().is_list() {
-            request_animation_frame(|| focus_first(".help [data-first]"));
-        }
-    });
+    keep_focus(view);
     move || {
         let over = view.over.get();
+        let on = (view, scene, visit);
         let (name, inside) = match over {
             Over::Help => ("page.head.help", help(view, act).into_any()),
-            Over::Find => ("page.key.find", list(entries(over), (view, scene, visit), true)),
-            Over::Add => ("page.key.add", list(entries(over), (view, scene, visit), false)),
-            Over::Situations => {
-                ("page.key.situations", list(entries(over), (view, scene, visit), false))
-            }
-            _ => return None,
+            Over::Find => ("page.key.find", list(entries(over), on, Some(keys(view, act)))),
+            Over::Add => ("page.key.add", list(entries(over), on, None)),
+            Over::Situations => ("page.key.situations", list(entries(over), on, None)),
+            Over::Legend => ("legend.title", legend(view).into_any()),
+            Over::Blank => return Some(blank(view).into_any()),
+            Over::Nothing | Over::Sheet => return None,
         };
         Some(view! {
             <div class="help" role="dialog" aria-modal="true" aria-labelledby="help-title" on:keydown=walk>
                 <div class="phead">
                     <h2 class="title" id="help-title">{move || view.key(name)}</h2>
                     <button class="btn bare sq" on:click=move |_| view.up()
-                        aria-label=move || view.key("page.close")>
+                        data-first=(over == Over::Legend).then_some("") aria-label=move || view.key("page.close")>
                         <IconOf icon=Icon::Close/>
                     </button>
                 </div>
                 {inside}
             </div>
-        })
+        }
+        .into_any())
     }
 }
+
+/// A list takes the focus; when it closes, the focus returns to where it was.
+fn keep_focus(view: View) {
+    let before = StoredValue::new_local(None::<web_sys::HtmlElement>);
+    Effect::new(move |was: Option<bool>| {
+        let is = view.over.get().is_list();
+        if is && was != Some(true) {
+            before.set_value(document().active_element().and_then(|e| e.dyn_into().ok()));
+        }
+        if is {
+            request_animation_frame(|| focus_first(".help [data-first]"));
+        } else if was == Some(true) {
+            let lost = document().active_element().is_none_or(|e| e.tag_name() == "BODY");
+            if let Some(element) = before.get_value().filter(|_| lost) {
+                // An element that is gone leaves the focus where it is.
+                let _ = element.focus();
+            }
+        }
+        is
+    });
+}
+
+/// The blank page is a button that brings everything back.
+fn blank(view: View) -> impl IntoView {
+    view! {
+        <button class="blank" on:click=move |_| view.up()>
+            {move || view.key("page.blank")}
+        </button>
+    }
+}
+
+/// The marks of the figures and the words of the field.
+fn legend(view: View) -> impl IntoView {
+    let mark = |mark: Mark| {
+        let (width, height) = SIZE;
+        let letters = (mark.means == "legend.request").then(|| {
+            let letters = ["legend.letters.zookeeper", "legend.letters.kafka"];
+            letters.map(|key| view! { <span class="letters">{view.key(key)}</span> })
+        });
+        view! {
+            <li>
+                <svg class="draw" viewBox=format!("0 0 {width} {height}") width=width height=height aria-hidden="true">
+                    <Drawn drawing=Signal::stored(mark.drawing)/>
+                </svg>
+                <span>{view.key(mark.means)}{letters}</span>
+            </li>
+        }
+    };
+    let word = |(word, means)| view! { <dt>{view.key(word)}</dt><dd>{view.key(means)}</dd> };
+    view! {
+        <ul class="marks" tabindex="0">{legend::marks().into_iter().map(mark).collect_view()}</ul>
+        <dl class="words">{legend::WORDS.map(word)}</dl>
+    }
+}
+
+/// What keys do, as lines that can be found.
+fn keys(view: View, act: impl Fn(Act) + Copy + Send + Sync + 'static) -> Keys {
+    let line = move |key: &'static crate::ui::keys::Key| {
+        let push = move || {
+            view.over.set(Over::Nothing);
+            act(key.act);
+        };
+        (view.key(key.name), key.shown, Arc::new(push) as Arc<dyn Fn() + Send + Sync>)
+    };
+    KEYS.iter().map(line).collect()
+}
+
+/// What a key is called, how it is shown, and what it does.
+type Keys = Vec<(String, &'static str, Arc<dyn Fn() + Send + Sync>)>;
 
 /// Up and down walk the lines.
 fn walk(event: KeyboardEvent) {
@@ -112,18 +184,38 @@ fn help(view: View, act: impl Fn(Act) + Copy + 'static) -> impl IntoView {
     }
 }
 
-/// A list of the palette; with a field, what is typed there chooses from it.
-fn list(entries: Vec<Entry>, on: (View, Scene, Visit), field: bool) -> AnyView {
+/// A list of the palette; with a field, what is typed there chooses from it and from the keys.
+fn list(entries: Vec<Entry>, on: (View, Scene, Visit), keys: Option<Keys>) -> AnyView {
     let view = on.0;
     let typed = RwSignal::new(String::new());
+    let (field, keys) = (keys.is_some(), keys.unwrap_or_default());
+    let begins = matches!(entries.first(), Some(Entry { does: Does::Begin(_), .. }));
+    let first = if begins { view.chosen.get_untracked() } else { 1 };
     let found = move || {
         let typed = typed.get().to_lowercase();
-        let with_words = entries.iter().map(|entry| (view.say(&entry.words), entry));
-        let found = with_words.filter(|(words, _)| words.to_lowercase().contains(&typed));
-        let lines = found.take(SHOWN).enumerate();
-        lines
-            .map(|(n, (words, entry))| line(words, entry.clone(), on, n == 0 && !field))
-            .collect_view()
+        let fits = |words: &str| words.to_lowercase().contains(&typed);
+        let mut lines = Vec::new();
+        for (number, entry) in (1..).zip(&entries) {
+            let words = view.say(&entry.words);
+            if fits(&words) {
+                lines.push(line(words, entry.clone(), on, number == first && !field).into_any());
+            }
+        }
+        for (words, shown, push) in keys.iter().filter(|(words, ..)| fits(words)) {
+            let push = push.clone();
+            let line = view! {
+                <button class="verb" on:click=move |_| push()>{words.clone()}<kbd class="kbd">{*shown}</kbd></button>
+            };
+            lines.push(line.into_any());
+        }
+        let more = lines.len().saturating_sub(SHOWN);
+        lines.truncate(SHOWN);
+        let note = match (lines.len(), more) {
+            (0, _) => Some(view.key("page.find.nothing")),
+            (_, 0) => None,
+            _ => Some(view.say(&Phrase::key("page.broker.more").with("n", more))),
+        };
+        (lines, note.map(|note| view! { <p class="note" role="status">{note}</p> }))
     };
     let enter = move |event: ev::KeyboardEvent| {
         if event.key() == "Enter" {
@@ -140,7 +232,8 @@ fn list(entries: Vec<Entry>, on: (View, Scene, Visit), field: bool) -> AnyView {
             </div>
         }
     });
-    view! { {field}<div class="sec">{found}</div> }.into_any()
+    let note = begins.then(|| view! { <p class="note">{view.key("page.situations.note")}</p> });
+    view! { {field}{note}<div class="sec">{found}</div> }.into_any()
 }
 
 fn line(

@@ -11,6 +11,7 @@ use crate::picture::sentence::{Chip, Field, SentencePicture};
 use crate::picture::target::Target;
 use crate::text::{Catalog, Phrase, Piece};
 use crate::ui::icon::IconOf;
+use crate::ui::mirror::use_mirror;
 use crate::ui::panels::guide::{Question, Verdict};
 use crate::ui::playback::use_playback;
 use crate::ui::scene::use_scene;
@@ -21,8 +22,12 @@ use crate::ui::visit::use_visit;
 #[component]
 pub fn Sentence() -> impl IntoView {
     let (view, scene, playback) = (use_view(), use_scene(), use_playback());
+    let mirror = use_mirror();
     let words = move || {
         let catalog = view.catalog();
+        if let Some(refusal) = mirror.refusal() {
+            return Some(vec![view! { <em class="refusal">{refusal}</em> }.into_any()]);
+        }
         scene.sentence.with(|sentence| sentence.as_ref().map(|said| spoken(view, &catalog, said)))
     };
     let act = move || {
@@ -87,7 +92,7 @@ pub fn Spoken() -> impl IntoView {
 fn spoken(view: View, catalog: &Catalog, sentence: &SentencePicture) -> Vec<AnyView> {
     let field = |name: &str| sentence.fields.iter().find(|field| field.name == name);
     let piece = |piece: Piece| match piece {
-        Piece::Plain(words) => words.to_string().into_any(),
+        Piece::Plain(words) => super::explained(view, words),
         Piece::Field(name) => match field(name) {
             Some(field) => chip(view, catalog, field),
             None => ().into_any(),

@@ -21,7 +21,7 @@ use crate::ui::mirror::use_mirror;
 use crate::ui::moving;
 use crate::ui::playback::use_playback;
 use crate::ui::scene::use_scene;
-use crate::ui::view::{Over, Theme, View, use_view};
+use crate::ui::view::{Over, Theme, View, is_narrow, use_view};
 
 type Parts = OrdMap<String, Arc<Part>>;
 
@@ -60,7 +60,11 @@ pub fn Stage() -> impl IntoView {
     let view_box = move || plate.with(|plate| format!("0 0 {} {}", plate.size.0, plate.size.1));
     view! {
         <section class="stage" id="stage" aria-label=move || view.key("page.panel.cluster")>
-            <PanelHead figure="page.figure.cluster" name="page.panel.cluster"/>
+            <PanelHead figure="page.figure.cluster" name="page.panel.cluster">
+                <button class="btn bare" aria-keyshortcuts="M" on:click=move |_| view.lay(Over::Legend)>
+                    {move || view.key("legend.title")}<kbd class="kbd">"M"</kbd>
+                </button>
+            </PanelHead>
             <div class="picture" on:click=pick>
                 <svg class="draw" class:large=move || view.theme.get() == Theme::Projector viewBox=view_box role="group"
                     aria-label=move || view.key("page.panel.cluster")>
@@ -89,11 +93,6 @@ fn plate_now(view: View, (brokers, clients): (usize, usize)) -> Plate {
         Theme::Projector => Plate::large(),
         _ => Plate::wide(832),
     }
-}
-
-fn is_narrow() -> bool {
-    let width = window().inner_width().ok().and_then(|width| width.as_f64());
-    width.is_some_and(|width| width <= 900.0)
 }
 
 /// A drawing that nobody points at.

@@ -1,4 +1,4 @@
-//! The phone's switch between cluster, tree and lanes. Wide pages do not show it.
+//! The switch between the figures, on a phone and on a wall. Wide pages show them all, and not it.
 
 use leptos::prelude::*;
 
@@ -10,10 +10,11 @@ use crate::ui::mirror::use_mirror;
 use crate::ui::scene::use_scene;
 use crate::ui::view::{Seat, use_view};
 
-const SEATS: [(Seat, &str); 3] = [
+const SEATS: [(Seat, &str); 4] = [
     (Seat::Cluster, "page.switch.cluster"),
     (Seat::Tree, "page.switch.tree"),
     (Seat::Lanes, "page.switch.lanes"),
+    (Seat::Selected, "page.switch.selected"),
 ];
 
 /// The segmented switch.
@@ -35,7 +36,7 @@ pub fn Switch() -> impl IntoView {
     let button = move |(seat, key): (Seat, &'static str)| {
         let on = move || view.seat.get() == seat;
         view! {
-            <button class:on=on aria-pressed=move || on().to_string()
+            <button class=format!("to-{}", seat.tag()) class:on=on aria-pressed=move || on().to_string()
                 on:click=move |_| view.seat.set(seat)>
                 {move || view.key(key)}
                 <Show when=move || seat == Seat::Tree && !on() && changed.get() != 0>

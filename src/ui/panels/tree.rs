@@ -10,6 +10,7 @@ use web_sys::KeyboardEvent;
 
 use super::PanelHead;
 use crate::picture::drawing::icon::Icon;
+use crate::picture::legend;
 use crate::picture::shape::tenths;
 use crate::picture::story;
 use crate::picture::target::Target;
@@ -240,7 +241,11 @@ fn kind_icon(kind: Kind) -> Icon {
 fn value_view(view: View, row: &Row) -> Option<impl IntoView + use<>> {
     let words = match (&row.owner, &row.value) {
         (Some(owner), value) if *value == Phrase::nothing() => {
-            let key = if owner.silent { "page.znode.still" } else { "page.znode.owner" };
+            let key = match &owner.session {
+                Some(Target::OldSession(_)) => "page.session.whose-old",
+                _ if owner.silent => "page.znode.still",
+                _ => "page.znode.owner",
+            };
             Phrase::key(key).with("owner", story::short(&owner.process))
         }
         (_, value) if *value == Phrase::nothing() && !row.open && row.children > 0 => {
@@ -260,38 +265,39 @@ fn end_view(view: View, row: &Row) -> AnyView {
         return view! { <span class="end gonec">{move || view.key("page.znode.gone")}</span> }
             .into_any();
     }
-    let is_selected = move |name: &str| match view.selected.get() {
-        Some(Target::Process(owner) | Target::Session(owner)) => owner == name,
-        _ => false,
-    };
+    let silent = row.owner.as_ref().is_some_and(|owner| owner.silent);
     let ring = row.owner.clone().map(|owner| {
         let rest = (owner.left * 1000 / owner.timeout.max(1)).clamp(0, 1000);
-        let left = row.left().unwrap_or_else(Phrase::nothing);
-        let process = owner.process.clone();
-        let lit = Memo::new(move |_| owner.silent && is_selected(&process));
-        let wanes = move || owner.silent && !lit.get() && rest < 333;
+        // The seconds of who is heard would say at every sign of life what the ring says as well.
+        let left = row.left().filter(|_| silent).unwrap_or_else(Phrase::nothing);
+        let (process, session) = (Target::Process(owner.process), owner.session);
+        let lit = Memo::new(move |_| {
+            let selected = view.selected.get();
+            silent && (selected == session || selected.as_ref() == Some(&process))
+        });
+        let wanes = move || silent && !lit.get() && rest < 333;
         let dashes = format!("0 {} 100", tenths((1000 - rest) * 314 / 1000));
         view! {
             <svg class="draw mini" width="14" height="14" viewBox="0 0 14 14" aria-hidden="true">
                 <circle cx="7" cy="7" r="5" class="ringtrack"></circle>
                 <circle cx="7" cy="7" r="5" class="ring" class:sel=lit class:wane=wanes transform="rotate(-90 7 7)" stroke-dasharray=dashes></circle>
             </svg>
-            <span class="left" class:rubc=lit class:wanec=wanes>{move || view.say(&left)}</span>
+            <span class="left" class:b=lit class:wanec=wanes>{move || view.say(&left)}</span>
         }
     });
     let watches: Vec<_> =
-        row.watches.iter().map(|(watch, who)| watch_view(*watch, who.clone())).collect();
+        row.watches.iter().map(|(watch, who)| watch_view(*watch, who, silent)).collect();
     let strung = !watches.is_empty();
     view! { <span class="end" class:w=strung>{ring}{watches}</span> }.into_any()
 }
 
 /// A watch: a bell or a fork on its string, which runs to the panel's edge.
-fn watch_view(watch: Watch, who: String) -> impl IntoView {
+/// Where the owner is missed there is no room for who watches.
+fn watch_view(watch: Watch, who: &str, missed: bool) -> impl IntoView {
+    let who = (!missed).then(|| who.to_string());
     let path = match watch {
-        Watch::Data | Watch::Exists => {
-            "M0 10c1.6-1.2 1.8-3 1.8-4.6a3.2 3.2 0 0 1 6.4 0c0 1.6 .2 3.4 1.8 4.6zM4 12h2"
-        }
-        Watch::Children => "M2 2v4.2a3 3 0 0 0 6 0v-4.2M5 9.2v4",
+        Watch::Data | Watch::Exists => legend::BELL,
+        Watch::Children => legend::FORK,
     };
     view! {
         <span class="who">{who}</span>
