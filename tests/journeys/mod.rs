@@ -233,6 +233,7 @@ fn actions_are_found(visitor: &Visitor) -> Outcome {
 
 fn a_dead_key_says_so(visitor: &Visitor) -> Outcome {
     open_running(visitor)?;
+    visitor.until("a partition", "document.querySelector('#stage .strip .hit') !== null")?;
     visitor.run("document.querySelector('#stage .strip .hit').focus()")?;
     visitor.press('k')?;
     let said = "document.getElementById('sentence').textContent.includes('does nothing to orders')";
@@ -240,23 +241,24 @@ fn a_dead_key_says_so(visitor: &Visitor) -> Outcome {
 }
 
 fn two_sessions_are_two(visitor: &Visitor) -> Outcome {
-    const OURS: &str = "[...document.querySelectorAll('#stage [data-session=broker1]')]\
-        .map((ring) => ring.ariaLabel.split(',')[0]).sort().join()";
+    const ON_STAGE: &str = "[...document.querySelectorAll('#stage [data-session=broker1]')]\
+        .map((ring) => ring.ariaLabel.split(',')[0]).sort().join() \
+        === 'new session of broker 1,old session of broker 1'";
+    const IN_LANES: &str = "['old', 'new'].every((age) => document.getElementById('lanes')\
+        .textContent.includes(`${age} session of broker 1`))";
+    const RIGHT: char = '\u{e014}';
     open_running(visitor)?;
     hold(visitor)?;
     press_on(visitor, "broker1", 'k')?;
     visitor.press('r')?;
+    let both = format!("{ON_STAGE} && {IN_LANES}");
     for _ in 0..200 {
-        if visitor.text(OURS)?.contains("new session") {
-            break;
+        if visitor.text(&both)? == "true" {
+            return Ok(());
         }
-        visitor.press('\u{e014}')?;
+        visitor.press(RIGHT)?;
     }
-    let both = format!("{OURS} === 'new session of broker 1,old session of broker 1'");
-    visitor.until("both sessions on the stage", &both)?;
-    let names = "['old', 'new'].every((age) => document.getElementById('lanes').textContent\
-        .includes(`${age} session of broker 1`))";
-    visitor.until("both sessions in the lanes", names)
+    visitor.until("both sessions, on the stage and in the lanes", &both)
 }
 
 fn a_wall_shows_every_figure(visitor: &Visitor) -> Outcome {

@@ -81,16 +81,20 @@ fn keep_focus(view: View) {
     Effect::new(move |was: Option<bool>| {
         let is = view.over.get().is_list();
         if is && was != Some(true) {
-            before.set_value(document().active_element().and_then(|e| e.dyn_into().ok()));
+            // What is on the stage is no HTML element, and takes the focus by the same call.
+            before.set_value(document().active_element().map(|e| e.unchecked_into()));
         }
         if is {
             request_animation_frame(|| focus_first(".help [data-first]"));
         } else if was == Some(true) {
-            let lost = document().active_element().is_none_or(|e| e.tag_name() == "BODY");
-            if let Some(element) = before.get_value().filter(|_| lost) {
-                // An element that is gone leaves the focus where it is.
-                let _ = element.focus();
-            }
+            // Once the list is gone, for it takes the focus with it.
+            request_animation_frame(move || {
+                let lost = document().active_element().is_none_or(|e| e.tag_name() == "BODY");
+                if let Some(element) = before.get_value().filter(|_| lost) {
+                    // An element that is gone leaves the focus where it is.
+                    let _ = element.focus();
+                }
+            });
         }
         is
     });
@@ -111,7 +115,9 @@ fn legend(view: View) -> impl IntoView {
         let (width, height) = SIZE;
         let letters = (mark.means == "legend.request").then(|| {
             let letters = ["legend.letters.zookeeper", "legend.letters.kafka"];
-            letters.map(|key| view! { <span class="letters">{view.key(key)}</span> })
+            // A letter and its word stay together.
+            let words = |key| view.key(key).replace(' ', "\u{a0}").replace("\u{a0}·\u{a0}", " · ");
+            letters.map(|key| view! { <span class="letters">{words(key)}</span> })
         });
         view! {
             <li>
