@@ -21,7 +21,7 @@ use super::id::{BrokerId, ControllerEpoch, LeaderEpoch, Offset, TopicPartition};
 use super::log::PartitionLog;
 use super::message::{EpochEndOffset, FetchPartition};
 use super::release::Release;
-use crate::sim::{OrdMap, SimTime, Span};
+use crate::sim::{SimTime, Span};
 
 /// What a leader knows of a follower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -52,10 +52,22 @@ pub enum PendingIsr {
 pub struct Leading {
     /// Where its epoch began.
     pub epoch_start: Offset,
-    /// The others that are assigned.
-    pub followers: OrdMap<BrokerId, Follower>,
+    /// The others that are assigned: few, so that they are found by looking.
+    pub followers: Vec<(BrokerId, Follower)>,
     /// The ISR that is being asked for.
     pub pending: Option<PendingIsr>,
+}
+
+impl Leading {
+    /// What it knows of a follower.
+    pub fn follower(&self, wanted: BrokerId) -> Option<&Follower> {
+        self.followers.iter().find(|(id, _)| *id == wanted).map(|(_, follower)| follower)
+    }
+
+    /// What it knows of a follower, to change.
+    pub fn follower_mut(&mut self, wanted: BrokerId) -> Option<&mut Follower> {
+        self.followers.iter_mut().find(|(id, _)| *id == wanted).map(|(_, follower)| follower)
+    }
 }
 
 /// What the replica does.
@@ -115,7 +127,7 @@ impl Partition {
     /// The HW that a follower was told last, if this leads and that is a follower.
     pub fn told_hw(&self, follower: BrokerId) -> Option<Offset> {
         let Role::Leader(leading) = &self.role else { return None };
-        leading.followers.get(&follower).map(|follower| follower.told_hw)
+        leading.follower(follower).map(|follower| follower.told_hw)
     }
 
     /// A replica with what was on the disk; it does nothing before it is told to.
@@ -160,7 +172,7 @@ impl Partition {
     /// Leads from now on; whether it did not before.
     pub fn make_leader(&mut self, state: &PartitionState, me: BrokerId, now: SimTime) -> bool {
         let before = match &self.role {
-            Role::Leader(leading) => Some(leading.followers.clone()),
+            Role::Leader(leading) => Some(leading.clone()),
             Role::Follower => None,
         };
         self.obey(state);
@@ -169,7 +181,7 @@ impl Partition {
         let (epoch_start, leader_leo) = (self.log.end(), self.log.end());
         let others = state.replicas.iter().copied().filter(|&id| id != me);
         let followers = others.map(|id| {
-            let known = before.as_ref().and_then(|before| before.get(&id)).copied();
+            let known = before.as_ref().and_then(|before| before.follower(id)).copied();
             let in_sync = state.isr.contains(&id);
             (id, Follower::reset(known, before.is_none(), in_sync, leader_leo, now))
         });
@@ -217,7 +229,7 @@ impl Partition {
         }
         let end = self.log.end();
         let mut hw = end;
-        for (&id, follower) in &leading.followers {
+        for &(id, ref follower) in &leading.followers {
             let joins = || follower.is_caught_up(end, rules, now) && (rules.lives)(id);
             if follower.leo < hw && (self.counts(id) || joins()) {
                 hw = follower.leo;
@@ -233,7 +245,7 @@ impl Partition {
     /// A follower has fetched from this offset. Says whether it is further than before.
     pub fn fetched_by(&mut self, id: BrokerId, from: Offset, now: SimTime) -> bool {
         let end = self.log.end();
-        let Some(follower) = self.leading().and_then(|l| l.followers.get_mut(&id)) else {
+        let Some(follower) = self.leading().and_then(|leading| leading.follower_mut(id)) else {
             return false;
         };
         let moved = follower.leo != from;
@@ -251,11 +263,14 @@ impl Partition {
     /// Asks for a follower to be in the ISR, if it may be.
     // Source: Partition.maybeExpandIsr
     pub fn expand_isr(&mut self, id: BrokerId, rules: Rules<'_>) -> Option<AlterPartitionEntry> {
+        if self.isr.contains(&id) {
+            return None;
+        }
         let (hw, isr) = (self.hw, self.isr.clone());
         let leading = self.leading()?;
-        let follower = leading.followers.get(&id)?;
+        let follower = leading.follower(id)?;
         let in_sync = follower.leo >= hw && follower.leo >= leading.epoch_start;
-        if leading.pending.is_some() || isr.contains(&id) || !in_sync || !(rules.lives)(id) {
+        if leading.pending.is_some() || !in_sync || !(rules.lives)(id) {
             return None;
         }
         let new_isr: Vec<BrokerId> = isr.iter().copied().chain([id]).collect();
@@ -272,7 +287,7 @@ impl Partition {
             return None;
         }
         let keeps_up = |id: &BrokerId| {
-            let follower = leading.followers.get(id);
+            let follower = leading.follower(*id);
             *id == rules.me || follower.is_some_and(|f| f.is_caught_up(end, rules, now))
         };
         let new_isr: Vec<BrokerId> = isr.iter().copied().filter(keeps_up).collect();

@@ -84,7 +84,7 @@ impl Replicas {
     fn note_told(&mut self, id: BrokerId, answer: &PartitionFetchResponse) {
         if let Some(partition) = self.partitions.get_mut(&answer.partition)
             && let Role::Leader(leading) = &mut Arc::make_mut(partition).role
-            && let Some(follower) = leading.followers.get_mut(&id)
+            && let Some(follower) = leading.follower_mut(id)
         {
             follower.told_hw = answer.high_watermark;
         }
@@ -120,7 +120,7 @@ impl Replicas {
         for tp in followed {
             let partition = self.partitions.get_mut(&tp).expect("it was just there");
             if let Role::Leader(leading) = &mut Arc::make_mut(partition).role
-                && let Some(follower) = leading.followers.get_mut(&id)
+                && let Some(follower) = leading.follower_mut(id)
             {
                 follower.told_hw = Offset::NONE;
             }
