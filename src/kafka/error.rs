@@ -118,6 +118,14 @@ errors! {
     DuplicateSequenceNumber = 46, "DUPLICATE_SEQUENCE_NUMBER", "DuplicateSequenceException", Fail;
     /// Another producer has taken over the id.
     InvalidProducerEpoch = 47, "INVALID_PRODUCER_EPOCH", "InvalidProducerEpochException", Fail;
+    /// The transaction is in no state for that.
+    InvalidTxnState = 48, "INVALID_TXN_STATE", "InvalidTxnStateException", Fail;
+    /// The transactional id belongs to another producer id.
+    InvalidProducerIdMapping = 49, "INVALID_PRODUCER_ID_MAPPING", "InvalidPidMappingException", Fail;
+    /// The last transaction has not ended yet.
+    ConcurrentTransactions = 51, "CONCURRENT_TRANSACTIONS", "ConcurrentTransactionsException", Retry;
+    /// A newer producer has the transactional id.
+    ProducerFenced = 90, "PRODUCER_FENCED", "ProducerFencedException", Fail;
     /// A reassignment runs already.
     ReassignmentInProgress = 60, "REASSIGNMENT_IN_PROGRESS", "ReassignmentInProgressException", Fail;
     /// The disk failed.

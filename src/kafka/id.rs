@@ -214,6 +214,9 @@ impl fmt::Display for TopicPartition {
 /// The topic that keeps the groups: their offsets and their members.
 pub const CONSUMER_OFFSETS: &str = "__consumer_offsets";
 
+/// The topic that keeps transactions.
+pub const TRANSACTION_STATE: &str = "__transaction_state";
+
 #[cfg(test)]
 mod tests {
     use super::*;

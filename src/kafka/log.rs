@@ -10,7 +10,7 @@
 
 use super::error::Error;
 use super::id::{LeaderEpoch, Offset, ProducerEpoch, ProducerId};
-use super::message::EpochEndOffset;
+use super::message::{EpochEndOffset, TransactionResult};
 use super::record::{Content, Record, RecordBatch};
 use crate::sim::{List, OrdMap};
 
@@ -31,6 +31,17 @@ struct Sent {
 struct Producer {
     epoch: ProducerEpoch,
     sent: Vec<Sent>,
+    /// Where its open transaction begins.
+    open_from: Option<Offset>,
+}
+
+/// A transaction that has ended: where it begins, where its marker lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Ended {
+    producer: ProducerId,
+    first: Offset,
+    last: Offset,
+    result: TransactionResult,
 }
 
 /// The log of one replica.
@@ -40,6 +51,7 @@ pub struct PartitionLog {
     end: Offset,
     epochs: List<(LeaderEpoch, Offset)>,
     producers: OrdMap<ProducerId, Producer>,
+    ended: List<Ended>,
 }
 
 impl Default for PartitionLog {
@@ -49,6 +61,7 @@ impl Default for PartitionLog {
             end: Offset(0),
             epochs: List::new(),
             producers: OrdMap::new(),
+            ended: List::new(),
         }
     }
 }
@@ -136,9 +149,48 @@ impl PartitionLog {
         found
     }
 
+    /// Up to where all transactions are decided, by what is below the HW (LSO).
+    // Source: UnifiedLog.fetchLastStableOffsetMetadata, ProducerStateManager.firstUnstableOffset
+    pub fn last_stable_offset(&self, hw: Offset) -> Offset {
+        let open = self.producers.values().filter_map(|producer| producer.open_from);
+        let undecided = self.ended.iter().filter(|ended| ended.last >= hw);
+        open.chain(undecided.map(|ended| ended.first)).fold(hw, Offset::min)
+    }
+
+    /// The aborted transactions that have something between the two.
+    // Source: TransactionIndex.collectAbortedTxns
+    pub fn aborted(&self, from: Offset, limit: Offset) -> Vec<(ProducerId, Offset)> {
+        let among = |ended: &&Ended| {
+            ended.result == TransactionResult::Abort && ended.last >= from && ended.first < limit
+        };
+        let found = self.ended.iter().filter(among);
+        found.map(|ended| (ended.producer, ended.first)).collect()
+    }
+
     /// Whether anything lies between the two.
     pub fn holds_any(&self, from: Offset, limit: Offset) -> bool {
         from < limit && from < self.end
+    }
+
+    /// The records that count, in the order in which that was decided, and those of open
+    /// transactions.
+    // Source: GroupMetadataManager.doLoadGroupsAndOffsets
+    pub fn decided(&self) -> (Vec<Record>, OrdMap<ProducerId, Vec<Record>>) {
+        let (mut decided, mut open) = (Vec::new(), OrdMap::<ProducerId, Vec<Record>>::new());
+        for batch in self.batches.iter() {
+            let producer = batch.producer.map_or(ProducerId(-1), |stamp| stamp.producer_id);
+            match batch.marker() {
+                Some(TransactionResult::Commit) => {
+                    decided.extend(open.remove(&producer).into_iter().flatten())
+                }
+                Some(TransactionResult::Abort) => drop(open.remove(&producer)),
+                None if batch.is_transactional => {
+                    open.entry(producer).or_default().extend(batch.records.iter().cloned());
+                }
+                None => decided.extend(batch.records.iter().cloned()),
+            }
+        }
+        (decided, open)
     }
 
     /// The first record that is not older than this.
@@ -196,6 +248,7 @@ impl PartitionLog {
         }
         self.end = self.batches.last().map_or(Offset(0), RecordBatch::next_offset);
         self.producers = OrdMap::new();
+        self.ended = List::new();
         for batch in self.batches.clone().iter() {
             self.remember(batch);
         }
@@ -204,14 +257,25 @@ impl PartitionLog {
     fn remember(&mut self, batch: &RecordBatch) {
         let Some(stamp) = batch.producer else { return };
         let known = self.producers.get(&stamp.producer_id);
+        let mut open_from = known.and_then(|known| known.open_from);
         let known = known.filter(|known| known.epoch == stamp.producer_epoch);
         let mut sent = known.map_or_else(Vec::new, |known| known.sent.clone());
-        let (first, last) = (stamp.base_sequence, stamp.base_sequence + batch.count() - 1);
-        sent.push(Sent { first, last, offset: batch.base_offset });
+        match batch.marker() {
+            Some(result) => {
+                let (producer, last) = (stamp.producer_id, batch.base_offset);
+                let ended = open_from.take().map(|first| Ended { producer, first, last, result });
+                ended.into_iter().for_each(|ended| self.ended.push(ended));
+            }
+            None => {
+                let (first, last) = (stamp.base_sequence, stamp.base_sequence + batch.count() - 1);
+                sent.push(Sent { first, last, offset: batch.base_offset });
+                open_from = open_from.or(batch.is_transactional.then_some(batch.base_offset));
+            }
+        }
         if sent.len() > BATCHES_REMEMBERED {
             sent.remove(0);
         }
-        let producer = Producer { epoch: stamp.producer_epoch, sent };
+        let producer = Producer { epoch: stamp.producer_epoch, sent, open_from };
         self.producers.insert(stamp.producer_id, producer);
     }
 
@@ -224,6 +288,11 @@ impl PartitionLog {
         };
         if stamp.producer_epoch < known.epoch {
             return Err(Error::InvalidProducerEpoch);
+        }
+        // Coordinators number nothing.
+        let by_client = |record: &Record| !matches!(record.key, Some(Content::OffsetsKey(_)));
+        if batch.marker().is_some() || !batch.records.iter().all(by_client) {
+            return Ok(None);
         }
         if stamp.producer_epoch > known.epoch {
             return match stamp.base_sequence {
@@ -263,6 +332,33 @@ mod tests {
     fn batch(count: usize) -> RecordBatch {
         let record = Record { key: None, value: Some("v".into()), timestamp: SimTime::ZERO };
         RecordBatch::new(vec![record; count])
+    }
+
+    #[test]
+    fn an_open_transaction_holds_the_lso_back() {
+        let part = |producer: i64, base_sequence: i32, key: Option<Content>| {
+            let stamp = ProducerStamp {
+                producer_id: ProducerId(producer),
+                producer_epoch: ProducerEpoch(0),
+                base_sequence,
+            };
+            let record = Record { key, value: Some("v".into()), timestamp: SimTime::ZERO };
+            let batch = RecordBatch::new(vec![record]);
+            RecordBatch { producer: Some(stamp), is_transactional: true, ..batch }
+        };
+        let abort = || Some(Content::MarkerKey(TransactionResult::Abort));
+        let mut log = log(&[(0, 1)]);
+        let mut append = |batch| log.append(batch, LeaderEpoch(0)).expect("it is in order");
+        append(part(7, 0, None));
+        append(part(8, 0, None));
+        append(part(7, -1, abort()));
+        assert_eq!(log.last_stable_offset(Offset(4)), Offset(2));
+        assert_eq!(log.aborted(Offset(0), Offset(4)), [(ProducerId(7), Offset(1))]);
+        log.append(part(8, -1, abort()), LeaderEpoch(0)).expect("it is in order");
+        assert_eq!(log.last_stable_offset(Offset(4)), Offset(2), "its end is not committed yet");
+        assert_eq!(log.last_stable_offset(Offset(5)), Offset(5));
+        log.truncate(Offset(3));
+        assert_eq!(log.last_stable_offset(Offset(3)), Offset(1));
     }
 
     fn log(epochs: &[(i32, usize)]) -> PartitionLog {

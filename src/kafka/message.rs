@@ -98,6 +98,16 @@ calls! {
     ListOffsets(ListOffsetsRequest) -> ListOffsetsResponse, "list-offsets";
     /// A producer id.
     InitProducerId(InitProducerIdRequest) -> InitProducerIdResponse, "init-producer-id";
+    /// Partitions for a transaction.
+    AddPartitionsToTxn(AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse, "add-partitions-to-txn";
+    /// A group's offsets for a transaction.
+    AddOffsetsToTxn(AddOffsetsToTxnRequest) -> AddOffsetsToTxnResponse, "add-offsets-to-txn";
+    /// How far a group has come, by a transaction.
+    TxnOffsetCommit(TxnOffsetCommitRequest) -> TxnOffsetCommitResponse, "txn-offset-commit";
+    /// The end of a transaction.
+    EndTxn(EndTxnRequest) -> EndTxnResponse, "end-txn";
+    /// The coordinator's marks at the end of a transaction.
+    WriteTxnMarkers(WriteTxnMarkersRequest) -> WriteTxnMarkersResponse, "write-txn-markers";
     /// To be a member.
     JoinGroup(JoinGroupRequest) -> JoinGroupResponse, "join-group";
     /// To give or get the assignment.
@@ -217,11 +227,20 @@ pub struct PartitionMetadata {
     pub offline_replicas: Vec<BrokerId>,
 }
 
-/// Asks any broker who coordinates a group.
+/// Asks any broker who coordinates a group or a transactional producer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FindCoordinatorRequest {
-    /// The group.
-    pub key: GroupId,
+    /// Whom.
+    pub key: CoordinatorKey,
+}
+
+/// Who has a coordinator.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum CoordinatorKey {
+    /// A group.
+    Group(GroupId),
+    /// A producer, by its `transactional.id`.
+    Transaction(Arc<str>),
 }
 
 /// Who coordinates the group.
@@ -292,8 +311,19 @@ pub struct FetchRequest {
     pub max_wait: Span,
     /// How many bytes are worth an answer at once.
     pub min_bytes: i32,
+    /// Whether open transactions hide what comes after.
+    pub isolation_level: Isolation,
     /// From where.
     pub topics: Vec<FetchPartition>,
+}
+
+/// `isolation.level`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Isolation {
+    /// Everything below the HW.
+    ReadUncommitted,
+    /// Nothing of open or aborted transactions, nor what comes after open ones.
+    ReadCommitted,
 }
 
 /// From where one partition is fetched.
@@ -333,6 +363,9 @@ pub struct PartitionFetchResponse {
     pub log_start_offset: Offset,
     /// Where a follower's log must be cut: the end of this epoch (2.7+).
     pub diverging_epoch: Option<EpochEndOffset>,
+    /// Aborted transactions among the records, by producer and first offset, for readers of what
+    /// is committed.
+    pub aborted_transactions: Vec<(ProducerId, Offset)>,
     /// The batches; the first may begin before the offset asked for.
     pub records: Vec<RecordBatch>,
 }
@@ -351,6 +384,8 @@ pub struct EpochEndOffset {
 pub struct ListOffsetsRequest {
     /// The follower that asks, or `BrokerId::NONE` for a client.
     pub replica_id: BrokerId,
+    /// Whether open transactions hide what comes after.
+    pub isolation_level: Isolation,
     /// For each partition which offset is wanted.
     pub topics: Vec<(TopicPartition, ListOffsetsAt)>,
 }
@@ -378,6 +413,8 @@ pub struct ListOffsetsResponse {
 pub struct InitProducerIdRequest {
     /// `transactional.id`, of a transactional producer.
     pub transactional_id: Option<Arc<str>>,
+    /// How long its transactions may take.
+    pub transaction_timeout: Span,
 }
 
 /// A producer id.
@@ -385,6 +422,114 @@ pub struct InitProducerIdRequest {
 pub struct InitProducerIdResponse {
     /// The id and its epoch.
     pub producer: Result<(ProducerId, ProducerEpoch), Error>,
+}
+
+/// Who speaks: a transactional producer.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TransactionalProducer {
+    /// Its `transactional.id`.
+    pub transactional_id: Arc<str>,
+    /// Its producer id.
+    pub producer_id: ProducerId,
+    /// The epoch of that.
+    pub producer_epoch: ProducerEpoch,
+}
+
+/// Says to which partitions a transaction will write.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AddPartitionsToTxnRequest {
+    /// Who says so.
+    pub producer: TransactionalProducer,
+    /// The partitions.
+    pub topics: Vec<TopicPartition>,
+}
+
+/// Whether it may.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AddPartitionsToTxnResponse {
+    /// Why it may not.
+    pub error: Option<Error>,
+}
+
+/// Says that a transaction will commit offsets of a group.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AddOffsetsToTxnRequest {
+    /// Who says so.
+    pub producer: TransactionalProducer,
+    /// The group.
+    pub group_id: GroupId,
+}
+
+/// Whether it may.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AddOffsetsToTxnResponse {
+    /// Why it may not.
+    pub error: Option<Error>,
+}
+
+/// Stores how far a group has come, if the transaction is committed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TxnOffsetCommitRequest {
+    /// Who commits.
+    pub producer: TransactionalProducer,
+    /// The group.
+    pub group_id: GroupId,
+    /// The next offset to read of each partition.
+    pub topics: Vec<(TopicPartition, CommittedOffset)>,
+}
+
+/// Whether it is stored.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TxnOffsetCommitResponse {
+    /// For each partition why it is not.
+    pub topics: Vec<(TopicPartition, Option<Error>)>,
+}
+
+/// How a transaction ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TransactionResult {
+    /// Nothing of it counts.
+    Abort,
+    /// All of it counts.
+    Commit,
+}
+
+/// Ends a transaction.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct EndTxnRequest {
+    /// Whose.
+    pub producer: TransactionalProducer,
+    /// How.
+    pub committed: TransactionResult,
+}
+
+/// Whether it is decided.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct EndTxnResponse {
+    /// Why it is not.
+    pub error: Option<Error>,
+}
+
+/// Tells leaders that a transaction has ended.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct WriteTxnMarkersRequest {
+    /// Whose.
+    pub producer_id: ProducerId,
+    /// The epoch of that.
+    pub producer_epoch: ProducerEpoch,
+    /// How.
+    pub transaction_result: TransactionResult,
+    /// The partitions that it wrote to.
+    pub topics: Vec<TopicPartition>,
+    /// The leader epoch of the coordinator's partition.
+    pub coordinator_epoch: LeaderEpoch,
+}
+
+/// Whether it is written.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct WriteTxnMarkersResponse {
+    /// For each partition why it is not.
+    pub topics: Vec<(TopicPartition, Option<Error>)>,
 }
 
 /// Asks to be a member, and waits until all have asked.
@@ -544,6 +689,8 @@ pub struct OffsetFetchRequest {
     pub group_id: GroupId,
     /// Which partitions; `None` asks for all that it has committed.
     pub topics: Option<Vec<TopicPartition>>,
+    /// Whether to refuse where a transaction may still commit another offset.
+    pub require_stable: Isolation,
 }
 
 /// How far it had come.

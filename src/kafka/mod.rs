@@ -35,6 +35,7 @@ pub mod settings;
 #[cfg(test)]
 mod straw;
 pub mod tools;
+pub mod transaction;
 pub mod wire;
 pub mod words;
 pub mod znodes;

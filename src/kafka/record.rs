@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 use super::group_record::{OffsetsKey, OffsetsValue};
 use super::id::{LeaderEpoch, Offset, ProducerEpoch, ProducerId};
+use super::message::TransactionResult;
+use super::transaction::TransactionMetadata;
 use crate::sim::SimTime;
 
 /// What a key or a value holds.
@@ -22,6 +24,14 @@ pub enum Content {
     OffsetsKey(OffsetsKey),
     /// A value of the offsets topic.
     OffsetsValue(Arc<OffsetsValue>),
+    /// A key of the transactions' topic: a `transactional.id`.
+    TransactionKey(Arc<str>),
+    /// A value of the transactions' topic.
+    TransactionValue(Arc<TransactionMetadata>),
+    /// The key of a marker: how a transaction has ended.
+    MarkerKey(TransactionResult),
+    /// The value of a marker: the epoch of the coordinator that wrote it.
+    Marker(LeaderEpoch),
 }
 
 impl Content {
@@ -29,7 +39,7 @@ impl Content {
     pub fn bytes(&self) -> &[u8] {
         match self {
             Content::Text(text) => text.as_bytes(),
-            Content::OffsetsKey(_) | Content::OffsetsValue(_) => &[],
+            _ => &[],
         }
     }
 }
@@ -46,6 +56,13 @@ impl fmt::Display for Content {
             Content::Text(text) => f.write_str(text),
             Content::OffsetsKey(key) => key.fmt(f),
             Content::OffsetsValue(value) => value.fmt(f),
+            Content::TransactionKey(id) => {
+                write!(f, "transaction_metadata::transactionalId={id}")
+            }
+            Content::TransactionValue(value) => value.fmt(f),
+            Content::MarkerKey(TransactionResult::Commit) => f.write_str("COMMIT"),
+            Content::MarkerKey(TransactionResult::Abort) => f.write_str("ABORT"),
+            Content::Marker(epoch) => epoch.fmt(f),
         }
     }
 }
@@ -81,6 +98,8 @@ pub struct RecordBatch {
     pub partition_leader_epoch: LeaderEpoch,
     /// Set by idempotent producers.
     pub producer: Option<ProducerStamp>,
+    /// Whether it is part of a transaction, or ends one.
+    pub is_transactional: bool,
     /// The records, in order; never empty.
     pub records: Arc<[Record]>,
 }
@@ -91,7 +110,16 @@ impl RecordBatch {
         let records = records.into();
         assert!(!records.is_empty(), "a batch has records");
         let (base_offset, partition_leader_epoch) = (Offset(0), LeaderEpoch(-1));
-        RecordBatch { base_offset, partition_leader_epoch, producer: None, records }
+        let (producer, is_transactional) = (None, false);
+        RecordBatch { base_offset, partition_leader_epoch, producer, is_transactional, records }
+    }
+
+    /// How a transaction ends here, if this is a marker.
+    pub fn marker(&self) -> Option<TransactionResult> {
+        match self.records[0].key {
+            Some(Content::MarkerKey(result)) => Some(result),
+            _ => None,
+        }
     }
 
     /// How many records there are.

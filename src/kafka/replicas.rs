@@ -17,9 +17,9 @@ use super::broker::Turn;
 use super::control::AlterPartitionEntry;
 use super::error::Error;
 use super::group::AppendId;
-use super::id::{BrokerId, ControllerEpoch, Offset, TopicName, TopicPartition};
+use super::id::{BrokerId, ControllerEpoch, Offset, ProducerId, TopicName, TopicPartition};
 use super::log::PartitionLog;
-use super::message::{BrokerAddress, FetchRequest};
+use super::message::{BrokerAddress, FetchRequest, TransactionResult};
 use super::partition::Partition;
 use super::partition_map::PartitionMap;
 use super::wire::Caller;
@@ -56,10 +56,18 @@ pub type StoredReplicas = OrdMap<TopicPartition, StoredReplica>;
 pub enum Note {
     /// An append of the group coordinator is committed, or has failed.
     Stored(AppendId, Result<(), Error>),
+    /// The same, of the transaction coordinator for this producer.
+    TransactionStored(Arc<str>, Result<(), Error>),
+    /// A transaction's end is committed in that partition of the offsets topic.
+    TransactionEnded(i32, ProducerId, TransactionResult),
     /// This broker leads that partition of the offsets topic now.
     LeadsOffsets(i32),
     /// It leads it no more.
     LeavesOffsets(i32),
+    /// This broker leads that partition of the transactions' topic now.
+    LeadsTransactions(i32),
+    /// It leads it no more.
+    LeavesTransactions(i32),
     /// A topic has come whose settings are not known.
     NewTopic(TopicName),
 }
@@ -69,6 +77,8 @@ pub enum Note {
 enum Waiter {
     Client(Caller),
     Groups(AppendId),
+    Transactions(Arc<str>),
+    Markers(Caller, ProducerId, TransactionResult),
 }
 
 /// A fetch that waits for records.

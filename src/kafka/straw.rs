@@ -204,6 +204,7 @@ impl Straw {
             high_watermark: self.end(&asked.partition),
             log_start_offset: Offset(0),
             diverging_epoch: None,
+            aborted_transactions: Vec::new(),
             records: wanted.cloned().collect(),
         }
     }

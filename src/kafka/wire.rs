@@ -26,6 +26,8 @@ pub enum Purpose {
     ControlledShutdown,
     /// This broker needs producer ids.
     AllocateProducerIds,
+    /// A transaction coordinator has a leader write markers; which transaction.
+    WriteTxnMarkers(u32),
 }
 
 /// Who waits for an answer.

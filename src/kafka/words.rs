@@ -80,6 +80,8 @@ pub enum BrokerTimer {
     Errands,
     /// Changes of ISRs may have come to rest (0.9 to 2.6).
     IsrPropagation,
+    /// Something of a transaction is due.
+    Transactions,
 }
 
 /// What is being written to disks.
@@ -231,6 +233,7 @@ impl BrokerTimer {
             BrokerTimer::Loopback => "loopback",
             BrokerTimer::Errands => "errands",
             BrokerTimer::IsrPropagation => "isr-propagation",
+            BrokerTimer::Transactions => "transactions",
         }
     }
 }

@@ -10,11 +10,11 @@ use crate::kafka::control::{
 };
 use crate::kafka::controller::{Ask, ControllerEvent};
 use crate::kafka::group::GroupCoordinator;
-use crate::kafka::id::{CONSUMER_OFFSETS, GroupId, TopicName, TopicPartition};
+use crate::kafka::id::{CONSUMER_OFFSETS, TRANSACTION_STATE, TopicName, TopicPartition};
 use crate::kafka::java_hash::coordinator_partition;
 use crate::kafka::message::{
-    BrokerAddress, FindCoordinatorRequest, FindCoordinatorResponse, MetadataRequest, Request,
-    RequestMessage, Response,
+    CoordinatorKey, FindCoordinatorRequest, FindCoordinatorResponse, InitProducerIdRequest,
+    MetadataRequest, Request, RequestMessage, Response, WriteTxnMarkersResponse,
 };
 use crate::kafka::wire::{Caller, Purpose};
 use crate::kafka::words::{BrokerFact, Text, Words};
@@ -72,6 +72,14 @@ impl Running {
             Request::ListPartitionReassignments(request) => {
                 self.controller.put(asked(Ask::ListReassignments(request)), turn);
             }
+            Request::WriteTxnMarkers(request) => self.write_markers(caller, &request, site, out),
+            Request::InitProducerId(InitProducerIdRequest { transactional_id: None, .. }) => {
+                self.errand(caller, request, site, out);
+            }
+            Request::InitProducerId(_)
+            | Request::AddPartitionsToTxn(_)
+            | Request::AddOffsetsToTxn(_)
+            | Request::EndTxn(_) => self.transaction_request(caller, request, site, out),
             request => self.take_more(caller, request, site, out),
         }
     }
@@ -184,19 +192,23 @@ impl Running {
         site: Site<'_>,
         out: &mut Outbox<'_, Words>,
     ) {
-        if self.cache.topic(&CONSUMER_OFFSETS.into()).is_none() {
-            return self.create_for_coordinator(caller, site, out);
+        let (topic, id, partitions) = match &request.key {
+            CoordinatorKey::Group(group) => {
+                let partitions = site.settings.offsets_topic_num_partitions;
+                (CONSUMER_OFFSETS, group.as_str(), partitions)
+            }
+            CoordinatorKey::Transaction(id) => {
+                let partitions = site.settings.transaction_state_log_num_partitions;
+                (TRANSACTION_STATE, &**id, partitions)
+            }
+        };
+        if self.cache.topic(&topic.into()).is_none() {
+            return self.create_for_coordinator(caller, topic, site, out);
         }
-        let coordinator = self.coordinator_of(&request.key, site);
+        let tp = TopicPartition::new(topic, coordinator_partition(id, partitions));
+        let leader = self.cache.partition(&tp).and_then(|state| self.cache.broker(state.leader));
+        let coordinator = leader.cloned().ok_or(Error::CoordinatorNotAvailable);
         self.answer(caller, FindCoordinatorResponse { coordinator }, out);
-    }
-
-    fn coordinator_of(&self, group: &GroupId, site: Site<'_>) -> Result<BrokerAddress, Error> {
-        let partitions = site.settings.offsets_topic_num_partitions;
-        let partition = coordinator_partition(group.as_str(), partitions);
-        let state = self.cache.partition(&TopicPartition::new(CONSUMER_OFFSETS, partition));
-        let leader = state.and_then(|state| self.cache.broker(state.leader));
-        leader.cloned().ok_or(Error::CoordinatorNotAvailable)
     }
 
     /// A call of this broker has been answered.
@@ -222,6 +234,9 @@ impl Running {
             (Purpose::AllocateProducerIds, Response::AllocateProducerIds(response)) => {
                 self.errands.block_allocated(response.block, turn);
             }
+            (Purpose::WriteTxnMarkers(number), Response::WriteTxnMarkers(response)) => {
+                self.markers_written(number, &response, site, out);
+            }
             _ => unreachable!("a question is answered by its own kind of answer"),
         }
     }
@@ -240,6 +255,10 @@ impl Running {
             Purpose::AlterPartition => self.replicas.wishes_lost(turn),
             Purpose::ControlledShutdown => self.try_again(site, out),
             Purpose::AllocateProducerIds => self.errands.block_lost(turn),
+            Purpose::WriteTxnMarkers(number) => {
+                let lost = WriteTxnMarkersResponse { topics: Vec::new() };
+                self.markers_written(number, &lost, site, out);
+            }
         }
     }
 }

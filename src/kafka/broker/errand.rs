@@ -139,6 +139,19 @@ impl Errands {
         }
     }
 
+    /// A producer id for a transactional producer, if one may be given out now; else asks for more.
+    // Source: RPCProducerIdManager.generateProducerId
+    pub(super) fn take_id(&mut self, turn: &mut Turn<'_, '_>) -> Option<ProducerId> {
+        let Some((next, end)) = self.ids.filter(|(next, end)| next < end) else {
+            if !self.asks_block {
+                self.ask_block(turn);
+            }
+            return None;
+        };
+        self.ids = Some((next + 1, end));
+        Some(ProducerId(next))
+    }
+
     fn give_ids(&mut self, turn: &mut Turn<'_, '_>) {
         while let Some((next, end)) = self.ids.filter(|(next, end)| next < end) {
             let Some(caller) = self.producers.pop_front() else { return };

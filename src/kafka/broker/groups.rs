@@ -9,7 +9,7 @@ use crate::kafka::controller::ControllerEvent;
 use crate::kafka::group::{Caller as Member, Desk, GroupTimer, Wish};
 use crate::kafka::id::{CONSUMER_OFFSETS, TopicPartition};
 use crate::kafka::message::RequestMessage;
-use crate::kafka::record::RecordBatch;
+use crate::kafka::record::{ProducerStamp, RecordBatch};
 use crate::kafka::replicas::Note;
 use crate::kafka::wire::Caller;
 use crate::kafka::words::Words;
@@ -57,7 +57,7 @@ impl Running {
     }
 
     /// Does something that needs a desk, and grants what was wished for there.
-    fn at_desk(
+    pub(super) fn at_desk(
         &mut self,
         site: Site<'_>,
         out: &mut Outbox<'_, Words>,
@@ -81,9 +81,15 @@ impl Running {
                 Wish::Arm { timer, after } => out.arm(timer, after),
                 Wish::Disarm(timer) => out.disarm(timer),
                 Wish::Tell(fact) => out.tell(fact),
-                Wish::Append { id, partition, records } => {
+                Wish::Append { id, partition, records, producer } => {
                     let tp = TopicPartition::new(CONSUMER_OFFSETS, partition);
-                    let batch = RecordBatch::new(records);
+                    let mut batch = RecordBatch::new(records);
+                    batch.is_transactional = producer.is_some();
+                    batch.producer = producer.map(|(producer_id, producer_epoch)| ProducerStamp {
+                        producer_id,
+                        producer_epoch,
+                        base_sequence: 0,
+                    });
                     let turn = turn!(self, site, out);
                     self.replicas.append_for_groups(id, tp, batch, turn);
                 }
@@ -103,19 +109,35 @@ impl Running {
     }
 
     fn note(&mut self, note: Note, site: Site<'_>, out: &mut Outbox<'_, Words>) {
-        if let Note::NewTopic(topic) = note {
-            return self.read_config(topic, site, out);
+        match note {
+            Note::NewTopic(topic) => self.read_config(topic, site, out),
+            Note::TransactionStored(id, outcome) => {
+                self.transaction_stored(&id, outcome, site, out);
+            }
+            Note::TransactionEnded(partition, producer, result) => {
+                self.transaction_ended(partition, (producer, result), site, out);
+            }
+            Note::LeadsTransactions(number) => self.lead_transactions(number, site, out),
+            Note::LeavesTransactions(number) => self.resign_transactions(number, site),
+            note => self.note_for_groups(note, site, out),
         }
+    }
+
+    fn note_for_groups(&mut self, note: Note, site: Site<'_>, out: &mut Outbox<'_, Words>) {
         self.at_desk(site, out, |broker, desk| match note {
             Note::Stored(id, outcome) => broker.groups.stored(id, outcome, desk),
             Note::LeavesOffsets(partition) => broker.groups.resign(partition, desk),
             Note::LeadsOffsets(number) => {
                 let tp = TopicPartition::new(CONSUMER_OFFSETS, number);
-                let partition = broker.replicas.partition(&tp).into_iter();
-                let records = partition.flat_map(|partition| partition.log.records());
-                broker.groups.lead(number, records.map(|(_, record)| record), desk);
+                let partition = broker.replicas.partition(&tp);
+                let (records, open) =
+                    partition.map(|partition| partition.log.decided()).unwrap_or_default();
+                broker.groups.lead(number, &records, desk);
+                for (producer, records) in &open {
+                    broker.groups.lead_open(*producer, records, desk);
+                }
             }
-            Note::NewTopic(_) => {}
+            _ => {}
         });
     }
 

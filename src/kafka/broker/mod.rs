@@ -21,6 +21,7 @@ use super::message::{RequestMessage, Response, ResponseMessage};
 use super::metadata_cache::MetadataCache;
 use super::replicas::{Replicas, StoredReplicas};
 use super::settings::{Directory, Settings};
+use super::transaction::Transactions;
 use super::wire::{Caller, Wire};
 use super::words::{BrokerFact, BrokerTimer, Message, Request, Text, Timer, Words};
 use super::znodes;
@@ -34,6 +35,7 @@ mod errand;
 mod groups;
 mod startup;
 mod stopping;
+mod transactions;
 
 use errand::Errands;
 pub use errand::{check_topic_configs, check_topic_name};
@@ -107,6 +109,7 @@ pub struct Running {
     controller: Controller,
     replicas: Replicas,
     groups: GroupCoordinator,
+    transactions: Transactions,
     errands: Errands,
     configs: configs::Configs,
     /// Requests that came before it served.
@@ -196,6 +199,7 @@ impl Broker {
             controller: Controller::new(me, Registration::new(me), settings.release),
             replicas: Replicas::new(me, stored),
             groups: GroupCoordinator::new(group_settings(settings)),
+            transactions: Transactions::default(),
             errands: Errands::default(),
             configs: configs::Configs::default(),
             held: VecDeque::new(),
@@ -260,6 +264,11 @@ impl Running {
     /// Its groups.
     pub fn groups(&self) -> &GroupCoordinator {
         &self.groups
+    }
+
+    /// The transactions that it coordinates.
+    pub fn transactions(&self) -> &Transactions {
+        &self.transactions
     }
 
     fn handle(
@@ -425,6 +434,7 @@ impl Running {
             }
             BrokerTimer::IsrPropagation => self.replicas.note_isrs(turn),
             BrokerTimer::ControlledShutdown => self.find_controller(site, out),
+            BrokerTimer::Transactions => self.transactions_due(site, out),
             BrokerTimer::Loopback => {}
         }
     }

@@ -21,8 +21,8 @@ use super::client::{Calls, ClusterView};
 use super::error::{Error, Remedy};
 use super::id::{Generation, MemberId, Offset, TopicName, TopicPartition};
 use super::message::{
-    FindCoordinatorRequest, FindCoordinatorResponse, MetadataRequest, MetadataResponse, Response,
-    ResponseMessage,
+    CoordinatorKey, FindCoordinatorRequest, FindCoordinatorResponse, MetadataRequest,
+    MetadataResponse, Response, ResponseMessage,
 };
 use super::words::{Message, Request as Ask, Timer, Words};
 use crate::sim::{Event, OrdMap, OrdSet, Outbox, Process, ProcessId, SimTime, Span};
@@ -318,7 +318,8 @@ impl Consumer {
             return;
         }
         let Some(broker) = self.view.any_broker(out) else { return self.rest(out) };
-        let request = FindCoordinatorRequest { key: self.settings.group_id.clone() };
+        let request =
+            FindCoordinatorRequest { key: CoordinatorKey::Group(self.settings.group_id.clone()) };
         let within = self.settings.request_timeout;
         self.calls.make(Purpose::FindCoordinator, (broker, within), request, out);
     }

@@ -9,12 +9,13 @@ use super::words::{ConsumerFact, OffsetReset, Poll};
 use super::{Consumer, Purpose};
 use crate::kafka::client::Shown;
 use crate::kafka::error::{Error, Remedy};
-use crate::kafka::id::{BrokerId, LeaderEpoch, Offset, TopicPartition};
+use crate::kafka::id::{BrokerId, LeaderEpoch, Offset, ProducerId, TopicPartition};
 use crate::kafka::message::{
     FetchPartition, FetchRequest, FetchResponse, ListOffsetsAt, ListOffsetsRequest,
     ListOffsetsResponse, OffsetFetchRequest, OffsetFetchResponse, PartitionFetchResponse,
+    TransactionResult,
 };
-use crate::kafka::record::{Content, Record, RecordBatch};
+use crate::kafka::record::{Content, Record};
 use crate::kafka::words::Words;
 use crate::sim::{OrdMap, Outbox, ProcessId};
 
@@ -45,6 +46,8 @@ pub struct Reading {
     pub high_watermark: Option<Offset>,
     /// What has been fetched and not handed out.
     pub fetched: VecDeque<(Offset, LeaderEpoch, Record)>,
+    /// Where it will stand after that, if what comes then is not for it.
+    beyond: Option<Position>,
 }
 
 impl Reading {
@@ -56,10 +59,30 @@ impl Reading {
         }
     }
 
-    /// Takes batches in, of which the first may begin too early.
-    fn take(&mut self, from: Offset, batches: &[RecordBatch]) {
-        for batch in batches {
+    /// Takes batches in, of which the first may begin too early. Markers, and what aborted
+    /// transactions have written, are passed over.
+    // Source: CompletedFetch.nextFetchedRecord, isBatchAborted, containsAbortMarker
+    fn take(&mut self, from: Offset, told: &PartitionFetchResponse) {
+        let mut aborting: Vec<ProducerId> = Vec::new();
+        let mut waiting = told.aborted_transactions.clone();
+        for batch in &told.records {
             let epoch = batch.partition_leader_epoch;
+            let producer = batch.producer.map(|stamp| stamp.producer_id);
+            let begins = |(_, first): &(ProducerId, Offset)| *first <= batch.last_offset();
+            let (begun, later) = waiting.into_iter().partition(begins);
+            waiting = later;
+            let begun: Vec<(ProducerId, Offset)> = begun;
+            aborting.extend(begun.into_iter().map(|(producer, _)| producer));
+            let is_aborted = producer.is_some_and(|producer| aborting.contains(&producer));
+            self.beyond = None;
+            if batch.marker().is_some() || (batch.is_transactional && is_aborted) {
+                if batch.marker() == Some(TransactionResult::Abort) {
+                    aborting.retain(|aborted| Some(*aborted) != producer);
+                }
+                let (offset, leader_epoch) = (batch.next_offset(), Some(epoch));
+                self.beyond = Some(Position::At { offset, leader_epoch });
+                continue;
+            }
             let wanted = batch.enumerate().filter(|(offset, _)| *offset >= from);
             self.fetched.extend(wanted.map(|(offset, record)| (offset, epoch, record.clone())));
         }
@@ -89,7 +112,8 @@ impl Consumer {
             return;
         };
         let group_id = self.settings.group_id.clone();
-        let request = OffsetFetchRequest { group_id, topics: Some(unknown) };
+        let require_stable = self.settings.isolation_level;
+        let request = OffsetFetchRequest { group_id, topics: Some(unknown), require_stable };
         let within = self.settings.request_timeout;
         self.calls.make(Purpose::FetchOffsets, (coordinator, within), request, out);
     }
@@ -129,7 +153,9 @@ impl Consumer {
         };
         for (leader, partitions) in self.by_leader(lost, out) {
             let topics = partitions.into_iter().map(|partition| (partition, at)).collect();
-            let request = ListOffsetsRequest { replica_id: BrokerId::NONE, topics };
+            let isolation_level = self.settings.isolation_level;
+            let request =
+                ListOffsetsRequest { replica_id: BrokerId::NONE, isolation_level, topics };
             let within = self.settings.request_timeout;
             self.calls.make(Purpose::ListOffsets, (leader, within), request, out);
         }
@@ -204,6 +230,7 @@ impl Consumer {
                 replica_id: BrokerId::NONE,
                 max_wait: self.settings.fetch_max_wait,
                 min_bytes: self.settings.fetch_min_bytes,
+                isolation_level: self.settings.isolation_level,
                 topics,
             };
             let within = self.settings.request_timeout;
@@ -248,7 +275,7 @@ impl Consumer {
             match answer.error {
                 None => {
                     reading.high_watermark = Some(answer.high_watermark);
-                    reading.take(*from, &answer.records);
+                    reading.take(*from, &answer);
                 }
                 Some(error) => self.fetch_refused(error, &answer, out),
             }
@@ -286,6 +313,7 @@ impl Consumer {
                 let partition = partition.clone();
                 out.tell(ConsumerFact::RecordRead { partition, offset, key, value });
             }
+            reading.position = reading.beyond.take().unwrap_or(reading.position);
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::kafka::client::{Partitions, Shown};
 use crate::kafka::id::{
     BrokerId, ClientId, Generation, GroupId, MemberId, Offset, TopicName, TopicPartition,
 };
+use crate::kafka::message::Isolation;
 use crate::kafka::release::Release;
 use crate::sim::{ProcessId, Span};
 
@@ -68,6 +69,7 @@ pub struct ConsumerSettings {
     pub fetch_max_wait: Span,
     pub fetch_min_bytes: i32,
     pub max_partition_fetch_bytes: i32,
+    pub isolation_level: Isolation,
     /// How the application polls.
     pub poll: Poll,
     /// What it does with an exception.
@@ -104,6 +106,7 @@ impl ConsumerSettings {
             fetch_max_wait: Span::ms(500),
             fetch_min_bytes: 1,
             max_partition_fetch_bytes: 1 << 20,
+            isolation_level: Isolation::ReadUncommitted,
             poll: Poll::Duration,
             on_error: OnError::GoOn,
         }
@@ -135,6 +138,13 @@ impl ConsumerSettings {
             "allow.auto.create.topics" => self.allow_auto_create_topics = value.parse().ok()?,
             "group.instance.id" => self.group_instance_id = Some(value.into()),
             "auto.offset.reset" => self.auto_offset_reset = OffsetReset::by_name(value)?,
+            "isolation.level" => {
+                self.isolation_level = match value {
+                    "read_committed" => Isolation::ReadCommitted,
+                    "read_uncommitted" => Isolation::ReadUncommitted,
+                    _ => return None,
+                }
+            }
             "partition.assignment.strategy" => {
                 let assignors = value.split(',').map(Assignor::by_name).collect::<Option<_>>()?;
                 self.partition_assignment_strategy = assignors;

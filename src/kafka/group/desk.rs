@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use crate::kafka::id::{ClientId, CorrelationId, Generation, GroupId, MemberId};
-use crate::kafka::id::{Offset, TopicPartition};
+use crate::kafka::id::{Offset, ProducerEpoch, ProducerId, TopicPartition};
 use crate::kafka::message::Response;
 use crate::kafka::record::Record;
 use crate::sim::{Draw, ProcessId, SimTime, Span};
@@ -87,6 +87,8 @@ pub enum Wish {
         partition: i32,
         /// What to append.
         records: Vec<Record>,
+        /// The transaction that it is part of, by its producer.
+        producer: Option<(ProducerId, ProducerEpoch)>,
     },
     /// Tell a fact.
     Tell(GroupFact),
@@ -133,8 +135,13 @@ impl<'a> Desk<'a> {
         self.wishes.push(Wish::Disarm(timer));
     }
 
-    pub(super) fn append(&mut self, id: AppendId, partition: i32, records: Vec<Record>) {
-        self.wishes.push(Wish::Append { id, partition, records });
+    pub(super) fn append(
+        &mut self,
+        id: AppendId,
+        partition: i32,
+        (records, producer): (Vec<Record>, Option<(ProducerId, ProducerEpoch)>),
+    ) {
+        self.wishes.push(Wish::Append { id, partition, records, producer });
     }
 
     pub(super) fn tell(&mut self, fact: GroupFact) {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::error::Error;
 use super::group_record::{Assignments, OffsetAndMetadata};
-use super::id::{Generation, GroupId, TopicPartition};
+use super::id::{Generation, GroupId, ProducerEpoch, ProducerId, TopicPartition};
 use super::java_hash;
 use super::message::Request;
 use super::record::{Content, Record};
@@ -24,6 +24,7 @@ mod rebalance;
 mod state;
 #[cfg(test)]
 mod tests;
+mod transactional;
 
 pub use desk::{AppendId, Caller, Desk, Dice, GroupFact, GroupNumber, GroupTimer};
 pub use desk::{MemberNumber, Removal, Wish};
@@ -64,6 +65,8 @@ enum Storing {
     Shares { group: GroupId, generation: Generation, shares: Assignments },
     /// Offsets, and who committed them.
     Offsets(StoringOffsets),
+    /// The same, by a transaction.
+    TxnOffsets(StoringOffsets, (ProducerId, ProducerEpoch)),
     /// Something nobody waits for.
     Note,
 }
@@ -94,8 +97,12 @@ impl Ledger {
     fn append(&mut self, what: Storing, partition: i32, records: Vec<Record>, desk: &mut Desk<'_>) {
         self.last_append += 1;
         let id = AppendId(self.last_append);
+        let producer = match &what {
+            Storing::TxnOffsets(_, producer) => Some(*producer),
+            _ => None,
+        };
         self.storing.insert(id, what);
-        desk.append(id, partition, records);
+        desk.append(id, partition, (records, producer));
     }
 }
 
@@ -145,7 +152,7 @@ impl GroupCoordinator {
     /// Whether a request is one for `request`.
     pub fn takes(request: &Request) -> bool {
         use Request::{DeleteGroups, DescribeGroups, Heartbeat, JoinGroup, LeaveGroup, ListGroups};
-        use Request::{OffsetCommit, OffsetDelete, OffsetFetch, SyncGroup};
+        use Request::{OffsetCommit, OffsetDelete, OffsetFetch, SyncGroup, TxnOffsetCommit};
         matches!(
             request,
             JoinGroup(_)
@@ -153,6 +160,7 @@ impl GroupCoordinator {
                 | Heartbeat(_)
                 | LeaveGroup(_)
                 | OffsetCommit(_)
+                | TxnOffsetCommit(_)
                 | OffsetFetch(_)
                 | OffsetDelete(_)
                 | DescribeGroups(_)
@@ -176,6 +184,7 @@ impl GroupCoordinator {
             Request::Heartbeat(ask) => self.heartbeat(caller, &ask, desk),
             Request::LeaveGroup(ask) => self.leave_group(caller, ask, desk),
             Request::OffsetCommit(ask) => self.offset_commit(caller, ask, exists, desk),
+            Request::TxnOffsetCommit(ask) => self.txn_offset_commit(caller, ask, exists, desk),
             Request::OffsetFetch(ask) => self.offset_fetch(caller, &ask, desk),
             Request::OffsetDelete(ask) => self.offset_delete(caller, &ask, desk),
             Request::DescribeGroups(ask) => self.describe_groups(caller, &ask, desk),
@@ -216,6 +225,9 @@ impl GroupCoordinator {
                 }
             }
             Some(Storing::Offsets(storing)) => self.offsets_are_stored(storing, outcome, desk),
+            Some(Storing::TxnOffsets(storing, by)) => {
+                self.txn_offsets_are_stored(storing, by, outcome, desk);
+            }
             Some(Storing::Note) | None => {}
         }
     }

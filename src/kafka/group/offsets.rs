@@ -12,11 +12,11 @@ use crate::kafka::error::Error;
 use crate::kafka::group_record::{
     GroupMetadataValue, OffsetAndMetadata, OffsetsKey, OffsetsValue, StoredMember,
 };
-use crate::kafka::id::{GroupId, TopicPartition};
+use crate::kafka::id::{GroupId, ProducerEpoch, ProducerId, TopicPartition};
 use crate::kafka::java_hash;
 use crate::kafka::message::{
     CommittedOffset, DeleteGroupsRequest, DeleteGroupsResponse, DescribeGroupsRequest,
-    DescribeGroupsResponse, DescribedGroup, DescribedGroupMember, ListGroupsRequest,
+    DescribeGroupsResponse, DescribedGroup, DescribedGroupMember, Isolation, ListGroupsRequest,
     ListGroupsResponse, MemberIdentity, OffsetCommitRequest, OffsetCommitResponse,
     OffsetDeleteRequest, OffsetDeleteResponse, OffsetFetchRequest, OffsetFetchResponse,
 };
@@ -36,19 +36,12 @@ impl GroupCoordinator {
             let topics = ask.topics.into_iter().map(|(p, _)| (p, Some(error))).collect();
             return desk.answer(caller, OffsetCommitResponse { topics });
         }
-        let (known, unknown): (Vec<_>, Vec<_>) =
-            ask.topics.into_iter().partition(|(p, _)| exists(p));
-        let missing = |(p, _)| (p, Some(Error::UnknownTopicOrPartition));
-        let refused: Vec<_> = unknown.into_iter().map(missing).collect();
-        if known.is_empty() {
+        let (offsets, refused) = known(ask.topics, exists, desk);
+        if offsets.is_empty() {
             return desk.answer(caller, OffsetCommitResponse { topics: refused });
         }
-        let stamp = |(p, offset): (TopicPartition, CommittedOffset)| (p, stamped(offset, desk));
-        let mut offsets: Vec<_> = known.into_iter().map(stamp).collect();
-        let all: Vec<TopicPartition> = offsets.iter().map(|(p, _)| p.clone()).collect();
-        sort::by_key(&mut offsets, |(p, _)| java_hash::commit_place(p, &all));
         let group = ask.member.group_id;
-        self.turn_or_new(&group, desk).store_offsets(caller, offsets, refused);
+        self.turn_or_new(&group, desk).store_offsets(caller, offsets, refused, None);
     }
 
     // Source: GroupCoordinator.validateOffsetCommit
@@ -83,8 +76,12 @@ impl GroupCoordinator {
         ask: &OffsetFetchRequest,
         desk: &mut Desk<'_>,
     ) {
-        let error = self.speaks_for(&ask.group_id).err();
         let group = self.groups.get(&ask.group_id);
+        let mut error = self.speaks_for(&ask.group_id).err();
+        let is_open = group.is_some_and(|group| !group.transactional.is_empty());
+        if is_open && ask.require_stable == Isolation::ReadCommitted {
+            error = error.or(Some(Error::UnstableOffsetCommit));
+        }
         let committed = |p: &TopicPartition| group.and_then(|group| group.offsets.get(p)).cloned();
         let topics = match &ask.topics {
             _ if error.is_some() => Vec::new(),
@@ -198,6 +195,16 @@ impl GroupCoordinator {
         }
     }
 
+    /// What an open transaction has written to a partition that was taken over.
+    pub fn lead_open(&mut self, producer: ProducerId, records: &[Record], desk: &mut Desk<'_>) {
+        let mut stored: OrdMap<GroupId, Stored> = OrdMap::new();
+        records.iter().for_each(|record| read(record, &mut stored));
+        for (id, found) in stored {
+            let turn = self.turn_or_new(&id, desk);
+            turn.group.transactional.insert(producer, found.offsets.into_iter().collect());
+        }
+    }
+
     /// Gives a partition of `__consumer_offsets` up: its groups are sent away.
     // Source: GroupCoordinator.onResignation
     pub fn resign(&mut self, partition: i32, desk: &mut Desk<'_>) {
@@ -247,11 +254,12 @@ impl Turn<'_, '_> {
         }
     }
 
-    fn store_offsets(
+    pub(super) fn store_offsets(
         &mut self,
         caller: Caller,
         offsets: Vec<(TopicPartition, OffsetAndMetadata)>,
-        refused: Vec<(TopicPartition, Option<Error>)>,
+        refused: Refused,
+        by: Option<(ProducerId, ProducerEpoch)>,
     ) {
         let group = self.group.group_id.clone();
         let one = |(partition, offset): &(TopicPartition, OffsetAndMetadata)| {
@@ -261,10 +269,14 @@ impl Turn<'_, '_> {
         let records: Vec<Record> = offsets.iter().map(one).collect();
         let partition = self.partition();
         let storing = StoringOffsets { group, caller, offsets, refused };
-        self.ledger.append(Storing::Offsets(storing), partition, records, self.desk);
+        let storing = match by {
+            None => Storing::Offsets(storing),
+            Some(by) => Storing::TxnOffsets(storing, by),
+        };
+        self.ledger.append(storing, partition, records, self.desk);
     }
 
-    fn show_offsets(&mut self, offsets: Vec<(TopicPartition, OffsetAndMetadata)>) {
+    pub(super) fn show_offsets(&mut self, offsets: Vec<(TopicPartition, OffsetAndMetadata)>) {
         for (partition, stored) in offsets {
             let (group, offset) = (self.group.group_id.clone(), stored.offset);
             self.group.offsets.insert(partition.clone(), stored);
@@ -316,6 +328,25 @@ impl Turn<'_, '_> {
         self.desk.tell(GroupFact::Dead { group });
         self.store_note(tombstones);
     }
+}
+
+/// What partitions were refused.
+type Refused = Vec<(TopicPartition, Option<Error>)>;
+
+/// Offsets of partitions that exist, in the order in which they are written; the others refused.
+pub(super) fn known(
+    topics: Vec<(TopicPartition, CommittedOffset)>,
+    exists: &dyn Fn(&TopicPartition) -> bool,
+    desk: &Desk<'_>,
+) -> (Vec<(TopicPartition, OffsetAndMetadata)>, Refused) {
+    let (known, unknown): (Vec<_>, Vec<_>) = topics.into_iter().partition(|(p, _)| exists(p));
+    let missing = |(p, _)| (p, Some(Error::UnknownTopicOrPartition));
+    let refused: Refused = unknown.into_iter().map(missing).collect();
+    let stamp = |(p, offset): (TopicPartition, CommittedOffset)| (p, stamped(offset, desk));
+    let mut offsets: Vec<_> = known.into_iter().map(stamp).collect();
+    let all: Vec<TopicPartition> = offsets.iter().map(|(p, _)| p.clone()).collect();
+    sort::by_key(&mut offsets, |(p, _)| java_hash::commit_place(p, &all));
+    (offsets, refused)
 }
 
 fn stamped(offset: CommittedOffset, desk: &Desk<'_>) -> OffsetAndMetadata {

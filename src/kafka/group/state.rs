@@ -11,7 +11,7 @@ use super::desk::{Caller, GroupNumber, MemberNumber};
 use crate::kafka::group_record::{
     Assignment, Assignments, GroupMetadataValue, OffsetAndMetadata, StoredMember, Subscription,
 };
-use crate::kafka::id::{ClientId, Generation, GroupId, MemberId, TopicPartition};
+use crate::kafka::id::{ClientId, Generation, GroupId, MemberId, ProducerId, TopicPartition};
 use crate::kafka::java_hash;
 use crate::kafka::message::{JoinGroupRequest, JoinGroupResponseMember};
 use crate::sim::{OrdMap, OrdSet, SimTime, Span, sort};
@@ -177,6 +177,8 @@ pub struct Group {
     pub initial: Option<InitialDelay>,
     /// How far it has come.
     pub offsets: OrdMap<TopicPartition, OffsetAndMetadata>,
+    /// What open transactions will commit.
+    pub transactional: OrdMap<ProducerId, Vec<(TopicPartition, OffsetAndMetadata)>>,
 }
 
 impl Group {
@@ -194,6 +196,7 @@ impl Group {
             pending_sync: OrdSet::new(),
             initial: None,
             offsets: OrdMap::new(),
+            transactional: OrdMap::new(),
         }
     }
 

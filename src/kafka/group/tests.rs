@@ -6,8 +6,9 @@ use super::{Caller, Desk, GroupCoordinator, GroupSettings, GroupTimer, Wish};
 use crate::kafka::group_record::Subscription;
 use crate::kafka::id::{CorrelationId, Generation, MemberId, Offset, TopicPartition};
 use crate::kafka::message::{
-    CommittedOffset, HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, LeavingMember,
-    MemberIdentity, OffsetCommitRequest, OffsetFetchRequest, Request, Response, SyncGroupRequest,
+    CommittedOffset, HeartbeatRequest, Isolation, JoinGroupRequest, LeaveGroupRequest,
+    LeavingMember, MemberIdentity, OffsetCommitRequest, OffsetFetchRequest, Request, Response,
+    SyncGroupRequest,
 };
 use crate::kafka::record::Record;
 use crate::sim::{OrdMap, ProcessId, SimTime, Span};
@@ -188,7 +189,14 @@ impl Scene {
 
     fn fetch(&mut self, client: u16) {
         let topics = Some(vec![TopicPartition::new("t", 0)]);
-        self.ask(client, OffsetFetchRequest { group_id: "g".into(), topics });
+        self.ask(
+            client,
+            OffsetFetchRequest {
+                group_id: "g".into(),
+                topics,
+                require_stable: Isolation::ReadUncommitted,
+            },
+        );
     }
 
     #[track_caller]

@@ -12,7 +12,7 @@ use crate::kafka::client::{BROKER_TO_ASK, Shown};
 use crate::kafka::error::Error;
 use crate::kafka::id::{BrokerId, Offset, TopicName, TopicPartition};
 use crate::kafka::message::{
-    FetchPartition, FetchRequest, FetchResponse, ListOffsetsAt, ListOffsetsRequest,
+    FetchPartition, FetchRequest, FetchResponse, Isolation, ListOffsetsAt, ListOffsetsRequest,
     ListOffsetsResponse, MetadataRequest, MetadataResponse,
 };
 use crate::kafka::record::{Content, Record};
@@ -188,7 +188,11 @@ impl OldConsumer {
                 Reset::Largest => ListOffsetsAt::Latest,
             };
             let topics = lost.into_iter().map(|tp| (tp, at)).collect();
-            let request = ListOffsetsRequest { replica_id: BrokerId::NONE, topics };
+            let request = ListOffsetsRequest {
+                replica_id: BrokerId::NONE,
+                isolation_level: Isolation::ReadUncommitted,
+                topics,
+            };
             return self.calls.make(Purpose::Reset(life), (leader, within), request, out);
         }
         let wanted = |tp: TopicPartition| FetchPartition {
@@ -200,6 +204,7 @@ impl OldConsumer {
             partition: tp,
         };
         let request = FetchRequest {
+            isolation_level: Isolation::ReadUncommitted,
             replica_id: BrokerId::NONE,
             max_wait: self.settings.fetch_wait_max,
             min_bytes: 1,

@@ -14,8 +14,9 @@ use super::words::{OldFact, OldTimer, Storage};
 use super::{OldConsumer, Purpose};
 use crate::kafka::id::{Generation, MemberId, Offset, TopicPartition};
 use crate::kafka::message::{
-    CommittedOffset, FindCoordinatorRequest, FindCoordinatorResponse, MemberIdentity,
-    OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse,
+    CommittedOffset, CoordinatorKey, FindCoordinatorRequest, FindCoordinatorResponse, Isolation,
+    MemberIdentity, OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest,
+    OffsetFetchResponse,
 };
 use crate::kafka::words::Words;
 use crate::kafka::znodes::{self, consumers};
@@ -172,7 +173,11 @@ impl OldConsumer {
         self.balance.claims = claims;
         let Some(coordinator) = self.coordinator else { return self.ask_coordinator(out) };
         let group_id = self.settings.group_id.clone();
-        let request = OffsetFetchRequest { group_id, topics: Some(topics) };
+        let request = OffsetFetchRequest {
+            group_id,
+            topics: Some(topics),
+            require_stable: Isolation::ReadUncommitted,
+        };
         let to = (coordinator, self.settings.socket_timeout);
         self.calls.make(Purpose::FetchOffsets, to, request, out);
     }
@@ -214,7 +219,8 @@ impl OldConsumer {
         }
         let mut brokers = self.addresses(replies);
         let Some(broker) = draw(&mut brokers, out) else { return self.rest_from_coordinator(out) };
-        let request = FindCoordinatorRequest { key: self.settings.group_id.clone() };
+        let request =
+            FindCoordinatorRequest { key: CoordinatorKey::Group(self.settings.group_id.clone()) };
         self.calls.make(Purpose::Coordinator, (broker, self.settings.socket_timeout), request, out);
     }
 

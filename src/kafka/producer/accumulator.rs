@@ -31,8 +31,9 @@ pub(super) struct Batch {
 
 impl Batch {
     /// The batch as it is sent.
-    pub(super) fn sent(&self) -> RecordBatch {
-        RecordBatch { producer: self.stamp, ..RecordBatch::new(self.records.clone()) }
+    pub(super) fn sent(&self, is_transactional: bool) -> RecordBatch {
+        let batch = RecordBatch::new(self.records.clone());
+        RecordBatch { producer: self.stamp, is_transactional, ..batch }
     }
 
     /// Keys and values.

@@ -4,7 +4,7 @@
 //!
 //! *Invariant: batches of a partition are sent in order, and a batch sent again goes before all
 //! that came after it.*
-// Real: compression, transactions, interceptors, and weights by queue length in the choice of a
+// Real: compression, interceptors, and weights by queue length in the choice of a
 // sticky partition; here none of these.
 
 use std::collections::VecDeque;
@@ -18,14 +18,16 @@ use super::message::{
     ProduceRequest, ProduceResponse, Response, ResponseMessage,
 };
 use super::words::{Message, Request as Ask, Timer, Words};
-use crate::sim::{Event, OrdMap, Outbox, Process, ProcessId, SimTime};
+use crate::sim::{Event, OrdMap, Outbox, Process, ProcessId, SimTime, Span};
 
 mod accumulator;
 #[cfg(test)]
 mod tests;
+mod transaction;
 pub mod words;
 
 use accumulator::{Accumulator, Batch};
+use transaction::{Question, Transaction};
 use words::{ProducerFact, ProducerRequest, ProducerSettings, ProducerTimer, Steady, ToSend};
 
 /// Why a call was made.
@@ -34,6 +36,7 @@ enum Purpose {
     Metadata,
     InitProducerId,
     Produce(Vec<(TopicPartition, Batch)>),
+    Transaction(Question),
 }
 
 /// A record whose partition cannot be chosen before its topic is known.
@@ -60,6 +63,7 @@ pub struct Producer {
     unplaced: VecDeque<Unplaced>,
     accumulator: Accumulator,
     identity: Option<(ProducerId, ProducerEpoch)>,
+    transaction: Option<Box<Transaction>>,
     steady: Option<Steady>,
     /// How many records the steady application has sent.
     steadily_sent: u64,
@@ -82,6 +86,7 @@ impl Producer {
             unplaced: VecDeque::new(),
             accumulator: Accumulator::default(),
             identity: None,
+            transaction: transaction::of(settings.transactional_id.as_ref()),
             steady: None,
             steadily_sent: 0,
             activity: Activity::Running,
@@ -130,6 +135,7 @@ impl Producer {
                 self.steady = None;
                 out.disarm(ProducerTimer::Steady);
             }
+            ProducerRequest::Transact(act) => self.act(act),
             ProducerRequest::Close => self.activity = Activity::Closing,
         }
     }
@@ -152,6 +158,11 @@ impl Producer {
     /// `send()`: the record waits here until its topic is known.
     // Source: KafkaProducer.doSend, waitOnMetadata
     fn send(&mut self, record: ToSend, out: &mut Outbox<'_, Words>) {
+        if let Some(error) = self.transaction_error() {
+            self.failed += 1;
+            let ToSend { topic, value, .. } = record;
+            return out.tell(ProducerFact::RecordFailed { topic, value: Shown(value), error });
+        }
         if !self.topics.contains(&record.topic) {
             self.topics.push(record.topic.clone());
             self.metadata_wanted = true;
@@ -167,6 +178,7 @@ impl Producer {
         if out.now() >= self.resting_until {
             self.ask_metadata(out);
             self.ask_producer_id(out);
+            self.go_on_with_transaction(out);
             self.drain(out);
         }
         self.watch(out);
@@ -253,11 +265,15 @@ impl Producer {
     fn ask_producer_id(&mut self, out: &mut Outbox<'_, Words>) {
         let wanted = self.settings.enable_idempotence && self.identity.is_none();
         let asked = self.calls.any(|purpose| *purpose == Purpose::InitProducerId);
-        if !wanted || asked || self.accumulator.queued() == 0 {
+        let is_owed = self.accumulator.queued() > 0 && self.transaction.is_none();
+        if !wanted || asked || !is_owed {
             return;
         }
         let Some(broker) = self.view.any_broker(out) else { return self.rest(out) };
-        let request = InitProducerIdRequest { transactional_id: None };
+        let request = InitProducerIdRequest {
+            transactional_id: None,
+            transaction_timeout: self.settings.transaction_timeout,
+        };
         let within = self.settings.request_timeout;
         self.calls.make(Purpose::InitProducerId, (broker, within), request, out);
     }
@@ -280,6 +296,9 @@ impl Producer {
         }
         let mut leaders: OrdMap<ProcessId, Vec<TopicPartition>> = OrdMap::new();
         for partition in self.accumulator.ready(&self.settings, out.now()) {
+            if !self.may_send_to(&partition) {
+                continue;
+            }
             match self.view.leader(&partition) {
                 Some((leader, _)) if self.view.is_ready(leader, out.now()) => {
                     leaders.entry(leader).or_default().push(partition);
@@ -307,8 +326,11 @@ impl Producer {
             (partition.clone(), batch.expect("it was ready"))
         };
         let batches: Vec<(TopicPartition, Batch)> = partitions.iter().map(take).collect();
-        let topic_data =
-            batches.iter().map(|(partition, batch)| (partition.clone(), batch.sent())).collect();
+        let is_transactional = self.transaction.is_some();
+        let sent = |(partition, batch): &(TopicPartition, Batch)| {
+            (partition.clone(), batch.sent(is_transactional))
+        };
+        let topic_data = batches.iter().map(sent).collect();
         for (partition, batch) in batches.iter().filter(|(_, batch)| batch.attempts == 1) {
             for (key, value) in batch.shown() {
                 let partition = partition.clone();
@@ -355,8 +377,10 @@ impl Producer {
         error: &'static str,
         out: &mut Outbox<'_, Words>,
     ) {
-        if batch.is_numbered() {
-            self.number_anew();
+        match &self.transaction {
+            Some(_) => self.spoil(error),
+            None if batch.is_numbered() => self.number_anew(),
+            None => {}
         }
         for (_, value) in batch.shown() {
             self.failed += 1;
@@ -429,6 +453,7 @@ impl Producer {
     // Source: Sender.handleProduceResponse, completeBatch
     fn hung_up(&mut self, peer: ProcessId, out: &mut Outbox<'_, Words>) {
         self.view.failed(peer, out.now());
+        self.coordinator_lost(peer);
         self.metadata_wanted = true;
         for purpose in self.calls.lost(peer).into_iter().rev() {
             if let Purpose::Produce(batches) = purpose {
@@ -495,6 +520,13 @@ impl Producer {
         }
     }
 
+    /// Nothing that waits can be sent any more.
+    fn fail_unsent(&mut self, error: &'static str, out: &mut Outbox<'_, Words>) {
+        for (partition, batch) in self.accumulator.expire(Span::ZERO, out.now()) {
+            self.fail(&partition, &batch, error, out);
+        }
+    }
+
     fn answered(&mut self, answer: ResponseMessage, out: &mut Outbox<'_, Words>) {
         let Some((peer, purpose)) = self.calls.answered(answer.correlation_id) else { return };
         self.view.worked(peer);
@@ -503,6 +535,9 @@ impl Producer {
             (Purpose::InitProducerId, Response::InitProducerId(told)) => self.named(&told, out),
             (Purpose::Produce(batches), Response::Produce(told)) => {
                 self.produced(batches, &told, out);
+            }
+            (Purpose::Transaction(question), told) => {
+                self.transaction_answered(question, told, out);
             }
             // Real: an answer comes on the connection that asked; here one meant for an earlier
             // life of this process can come on the next connection, because a link is one path.

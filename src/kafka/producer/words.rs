@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use crate::kafka::client::Shown;
-use crate::kafka::id::{ClientId, Offset, ProducerEpoch, ProducerId, TopicName, TopicPartition};
+use crate::kafka::id::TopicPartition;
+use crate::kafka::id::{ClientId, GroupId, Offset, ProducerEpoch, ProducerId, TopicName};
 use crate::kafka::message::Acks;
 use crate::kafka::release::Release;
 use crate::sim::{ProcessId, Span};
@@ -31,6 +32,8 @@ pub struct ProducerSettings {
     pub acks: Acks,
     pub retries: u32,
     pub enable_idempotence: bool,
+    pub transactional_id: Option<Arc<str>>,
+    pub transaction_timeout: Span,
     pub delivery_timeout: Span,
     pub request_timeout: Span,
     pub max_block: Span,
@@ -67,6 +70,8 @@ impl ProducerSettings {
             acks: Acks::All,
             retries: i32::MAX.cast_unsigned(),
             enable_idempotence: true,
+            transactional_id: None,
+            transaction_timeout: Span::secs(60),
             delivery_timeout: Span::secs(120),
             request_timeout: Span::secs(30),
             max_block: Span::secs(60),
@@ -107,6 +112,8 @@ impl ProducerSettings {
                 self.enable_idempotence &= self.acks == Acks::All;
             }
             "enable.idempotence" => self.enable_idempotence = value.parse().ok()?,
+            "transactional.id" => self.transactional_id = Some(value.into()),
+            "transaction.timeout.ms" => self.transaction_timeout = ms()?,
             "retries" => self.retries = value.parse().ok()?,
             "delivery.timeout.ms" => self.delivery_timeout = ms()?,
             "request.timeout.ms" => self.request_timeout = ms()?,
@@ -165,6 +172,8 @@ pub enum ProducerRequest {
     Steady(Steady),
     /// Send nothing more by itself.
     Pause,
+    /// A method of the transaction.
+    Transact(Act),
     /// `close()`: once all is acknowledged or failed, end.
     Close,
 }
@@ -189,7 +198,43 @@ impl ProducerRequest {
             ProducerRequest::Send(_) => "send",
             ProducerRequest::Steady(_) => "steady",
             ProducerRequest::Pause => "pause",
+            ProducerRequest::Transact(act) => act.name(),
             ProducerRequest::Close => "close",
+        }
+    }
+}
+
+/// What an application does with its transactions, besides sending.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Act {
+    /// `initTransactions()`.
+    Init,
+    /// `beginTransaction()`.
+    Begin,
+    /// `sendOffsetsToTransaction()`, of one partition.
+    Offsets {
+        /// Whose.
+        group: GroupId,
+        /// Of which partition.
+        partition: TopicPartition,
+        /// The next to read.
+        offset: Offset,
+    },
+    /// `commitTransaction()`.
+    Commit,
+    /// `abortTransaction()`.
+    Abort,
+}
+
+impl Act {
+    /// Its short name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Act::Init => "init",
+            Act::Begin => "begin",
+            Act::Offsets { .. } => "offsets",
+            Act::Commit => "commit",
+            Act::Abort => "abort",
         }
     }
 }
@@ -203,6 +248,8 @@ crate::facts! {
             RecordAcked { partition: TopicPartition, offset: Offset, key: Shown, value: Shown },
         "record-failed" => RecordFailed { topic: TopicName, value: Shown, error: &'static str },
         "send-again" => SendAgain { partition: TopicPartition, error: &'static str },
+        "transaction-done" => TransactionDone { act: &'static str },
+        "transaction-failed" => TransactionFailed { act: &'static str, error: &'static str },
         "producer-closed" => ProducerClosed { acked: u64, failed: u64 },
     }
 }

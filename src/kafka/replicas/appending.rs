@@ -8,11 +8,15 @@ use super::{Note, Part, Replicas, Waiter, WaitingProduce};
 use crate::kafka::broker::Turn;
 use crate::kafka::error::Error;
 use crate::kafka::group::AppendId;
-use crate::kafka::id::{Offset, TopicPartition};
+use crate::kafka::id::{CONSUMER_OFFSETS, Offset, TopicPartition};
+use crate::kafka::message::WriteTxnMarkersResponse;
 use crate::kafka::message::{Acks, PartitionProduceResponse, ProduceRequest, ProduceResponse};
 use crate::kafka::record::RecordBatch;
 use crate::kafka::wire::Caller;
-use crate::sim::SimTime;
+use crate::sim::{SimTime, Span};
+
+/// `request.timeout.ms` of brokers.
+const REQUEST_TIMEOUT: Span = Span::secs(30);
 
 impl Replicas {
     /// Takes records of a producer.
@@ -46,6 +50,37 @@ impl Replicas {
         let part = self.append(&tp, batch, Acks::All, turn);
         let deadline = turn.out.now() + turn.settings.offsets_commit_timeout;
         self.wait_for(Waiter::Groups(id), vec![(tp, part)], deadline, turn);
+    }
+
+    /// Takes what the transaction coordinator knows of a producer.
+    pub fn append_for_transactions(
+        &mut self,
+        id: Arc<str>,
+        tp: TopicPartition,
+        batch: RecordBatch,
+        turn: &mut Turn<'_, '_>,
+    ) {
+        let part = self.append(&tp, batch, Acks::All, turn);
+        let deadline = turn.out.now() + turn.settings.offsets_commit_timeout;
+        self.wait_for(Waiter::Transactions(id), vec![(tp, part)], deadline, turn);
+    }
+
+    /// Takes the marker of a transaction's end in each partition.
+    pub fn append_markers(
+        &mut self,
+        caller: Caller,
+        marker: RecordBatch,
+        topics: &[TopicPartition],
+        turn: &mut Turn<'_, '_>,
+    ) {
+        let (Some(result), Some(stamp)) = (marker.marker(), marker.producer) else { return };
+        let mut parts = Vec::new();
+        for tp in topics {
+            parts.push((tp.clone(), self.append(tp, marker.clone(), Acks::All, turn)));
+        }
+        let deadline = turn.out.now() + REQUEST_TIMEOUT;
+        let waiter = Waiter::Markers(caller, stamp.producer_id, result);
+        self.wait_for(waiter, parts, deadline, turn);
     }
 
     // Source: Partition.appendRecordsToLeader
@@ -137,6 +172,21 @@ impl Replicas {
             Waiter::Groups(id) => {
                 let known = waiting.parts.into_iter().map(|(_, part)| outcome(part).map(|_| ()));
                 self.notes.push(Note::Stored(id, known.collect()));
+            }
+            Waiter::Transactions(id) => {
+                let known = waiting.parts.into_iter().map(|(_, part)| outcome(part).map(|_| ()));
+                self.notes.push(Note::TransactionStored(id, known.collect()));
+            }
+            Waiter::Markers(caller, producer, result) => {
+                let mut topics = Vec::new();
+                for (tp, part) in waiting.parts {
+                    let error = outcome(part).err();
+                    if error.is_none() && tp.topic.as_str() == CONSUMER_OFFSETS {
+                        self.notes.push(Note::TransactionEnded(tp.partition, producer, result));
+                    }
+                    topics.push((tp, error));
+                }
+                turn.answer(caller, WriteTxnMarkersResponse { topics });
             }
             Waiter::Client(caller) => {
                 let responses = waiting.parts.into_iter().map(|(partition, part)| {

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use super::Replicas;
 use crate::kafka::broker::Turn;
 use crate::kafka::id::{BrokerId, Offset, TopicPartition};
-use crate::kafka::message::{FetchPartition, FetchRequest, FetchResponse, PartitionFetchResponse};
+use crate::kafka::message::{
+    FetchPartition, FetchRequest, FetchResponse, Isolation, PartitionFetchResponse,
+};
 use crate::kafka::partition::Partition;
 use crate::kafka::settings::Settings;
 use crate::kafka::wire::Purpose;
@@ -51,6 +53,7 @@ impl Replicas {
         }
         fetcher.busy = true;
         let request = FetchRequest {
+            isolation_level: Isolation::ReadUncommitted,
             replica_id: self.me,
             max_wait: turn.settings.replica_fetch_wait_max,
             min_bytes: turn.settings.replica_fetch_min_bytes,

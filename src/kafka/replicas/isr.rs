@@ -12,7 +12,7 @@ use crate::kafka::broker::Turn;
 use crate::kafka::control::{AlterPartitionRequest, AlterPartitionResponse, AlteredPartition};
 use crate::kafka::error::Error;
 use crate::kafka::id::{BrokerId, TopicPartition};
-use crate::kafka::message::FetchPartition;
+use crate::kafka::message::{FetchPartition, Isolation};
 use crate::kafka::partition::{PendingIsr, Rules};
 use crate::kafka::wire::Purpose;
 use crate::kafka::words::{BrokerFact, BrokerTimer, Brokers};
@@ -48,7 +48,7 @@ impl Replicas {
         if answers_otherwise(partition, asked) {
             return true;
         }
-        let has_some = has_some(partition, asked, follower);
+        let has_some = has_some(partition, asked, (follower, Isolation::ReadUncommitted));
         let now = turn.out.now();
         let moved = partition.fetched_by(follower, asked.fetch_offset, now);
         if let Some(wish) = partition.expand_isr(follower, rules) {

@@ -11,7 +11,8 @@ use crate::kafka::control::{
     StopReplicaResponse, Stopping,
 };
 use crate::kafka::error::Error;
-use crate::kafka::id::{BrokerId, CONSUMER_OFFSETS, ControllerEpoch, Offset, TopicPartition};
+use crate::kafka::id::{BrokerId, CONSUMER_OFFSETS, ControllerEpoch, Offset};
+use crate::kafka::id::{TRANSACTION_STATE, TopicPartition};
 use crate::kafka::log::PartitionLog;
 use crate::kafka::partition::Partition;
 use crate::kafka::words::{BrokerFact, Brokers};
@@ -94,7 +95,7 @@ impl Replicas {
                 isr: Brokers(state.isr.clone()),
                 leo: partition.log.end(),
             });
-            self.note_offsets(tp, Note::LeadsOffsets(tp.partition));
+            self.note(tp, Note::LeadsOffsets, Note::LeadsTransactions);
         }
         self.raise_hw(tp, turn);
         self.wake(tp, turn);
@@ -119,7 +120,7 @@ impl Replicas {
             });
         }
         if led {
-            self.note_offsets(tp, Note::LeavesOffsets(tp.partition));
+            self.note(tp, Note::LeavesOffsets, Note::LeavesTransactions);
             self.wake(tp, turn);
         }
         let leader = request.live_leaders.iter().find(|leader| leader.id == state.leader);
@@ -135,9 +136,17 @@ impl Replicas {
         }
     }
 
-    fn note_offsets(&mut self, tp: &TopicPartition, note: Note) {
-        if tp.topic.as_str() == CONSUMER_OFFSETS {
-            self.notes.push(note);
+    /// Lets a coordinator know.
+    fn note(
+        &mut self,
+        tp: &TopicPartition,
+        groups: fn(i32) -> Note,
+        transactions: fn(i32) -> Note,
+    ) {
+        match tp.topic.as_str() {
+            CONSUMER_OFFSETS => self.notes.push(groups(tp.partition)),
+            TRANSACTION_STATE => self.notes.push(transactions(tp.partition)),
+            _ => {}
         }
     }
 
@@ -175,7 +184,7 @@ impl Replicas {
         }
         self.stored.remove(tp);
         if self.partitions.remove(tp).is_some() {
-            self.note_offsets(tp, Note::LeavesOffsets(tp.partition));
+            self.note(tp, Note::LeavesOffsets, Note::LeavesTransactions);
             turn.out.tell(BrokerFact::LogDeleted { partition: tp.clone() });
             self.wake(tp, turn);
         }

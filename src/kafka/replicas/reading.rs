@@ -9,7 +9,7 @@ use crate::kafka::broker::Turn;
 use crate::kafka::error::Error;
 use crate::kafka::id::{BrokerId, Offset, TopicPartition};
 use crate::kafka::message::{
-    FetchPartition, FetchRequest, FetchResponse, ListOffsetsAt, ListOffsetsRequest,
+    FetchPartition, FetchRequest, FetchResponse, Isolation, ListOffsetsAt, ListOffsetsRequest,
     ListOffsetsResponse, PartitionFetchResponse,
 };
 use crate::kafka::partition::{Partition, Role};
@@ -37,7 +37,7 @@ impl Replicas {
     fn is_ready(&self, request: &FetchRequest) -> bool {
         request.topics.iter().any(|asked| {
             let partition = self.partitions.get(&asked.partition);
-            partition.is_none_or(|partition| has_some(partition, asked, request.replica_id))
+            partition.is_none_or(|partition| has_some(partition, asked, reader_of(request)))
         })
     }
 
@@ -70,7 +70,7 @@ impl Replicas {
             // A follower is told only of partitions of which there is something to tell.
             // Source: FetchSession (KIP-227): CachedPartition.maybeUpdateResponseData
             if partition.is_none_or(has_news) {
-                let answer = read(partition, asked, follower, turn);
+                let answer = read(partition, asked, request, turn);
                 if told.is_some_and(|told| told != answer.high_watermark) {
                     self.note_told(follower, &answer);
                 }
@@ -103,7 +103,9 @@ impl Replicas {
             };
             Ok(match at {
                 ListOffsetsAt::Earliest => partition.log.start(),
-                ListOffsetsAt::Latest => limit_for(partition, request.replica_id),
+                ListOffsetsAt::Latest => {
+                    limit_for(partition, (request.replica_id, request.isolation_level))
+                }
                 ListOffsetsAt::Time(time) => {
                     let found = partition.log.find_time(time);
                     found.filter(|&offset| offset < partition.hw).unwrap_or(Offset::NONE)
@@ -128,10 +130,18 @@ impl Replicas {
     }
 }
 
+/// Who reads: a follower, or somebody with an `isolation.level`.
+pub(super) type Reader = (BrokerId, Isolation);
+
+pub(super) fn reader_of(request: &FetchRequest) -> Reader {
+    (request.replica_id, request.isolation_level)
+}
+
 /// Whether there is something to answer of one partition: records, or a refusal.
-pub(super) fn has_some(partition: &Partition, asked: &FetchPartition, replica: BrokerId) -> bool {
+pub(super) fn has_some(partition: &Partition, asked: &FetchPartition, reader: Reader) -> bool {
+    let limit = limit_for(partition, reader);
     asked.fetch_offset > partition.log.end()
-        || partition.log.holds_any(asked.fetch_offset, limit_for(partition, replica))
+        || partition.log.holds_any(asked.fetch_offset, limit)
         || answers_otherwise(partition, asked)
 }
 
@@ -143,7 +153,7 @@ pub(super) fn answers_otherwise(partition: &Partition, asked: &FetchPartition) -
 fn read(
     partition: Option<&Arc<Partition>>,
     asked: &FetchPartition,
-    replica: BrokerId,
+    request: &FetchRequest,
     turn: &Turn<'_, '_>,
 ) -> PartitionFetchResponse {
     let mut answer = PartitionFetchResponse {
@@ -152,6 +162,7 @@ fn read(
         high_watermark: Offset::NONE,
         log_start_offset: Offset(0),
         diverging_epoch: None,
+        aborted_transactions: Vec::new(),
         records: Vec::new(),
     };
     let Some(partition) = partition else {
@@ -170,15 +181,25 @@ fn read(
             answer.error = Some(Error::OffsetOutOfRange);
         }
         Ok(None) => {
-            let limit = limit_for(partition, replica);
-            let max_bytes = asked.partition_max_bytes;
-            answer.records = partition.log.read(asked.fetch_offset, limit, max_bytes);
+            let (from, isolation) = (asked.fetch_offset, request.isolation_level);
+            let limit = limit_for(partition, reader_of(request));
+            answer.records = partition.log.read(from, limit, asked.partition_max_bytes);
+            if isolation == Isolation::ReadCommitted {
+                answer.aborted_transactions = partition.log.aborted(from, limit);
+            }
         }
     }
     answer
 }
 
-/// Up to where a reader may read: a follower to the end, everybody else to the HW.
-fn limit_for(partition: &Partition, replica: BrokerId) -> Offset {
-    if replica == BrokerId::NONE { partition.hw } else { partition.log.end() }
+/// Up to where a reader may read: a follower to the end, everybody else to the HW or the
+/// LSO.
+fn limit_for(partition: &Partition, reader: Reader) -> Offset {
+    match reader {
+        (BrokerId::NONE, Isolation::ReadUncommitted) => partition.hw,
+        (BrokerId::NONE, Isolation::ReadCommitted) => {
+            partition.log.last_stable_offset(partition.hw)
+        }
+        _ => partition.log.end(),
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! *Invariant: the timer is armed for the first deadline.*
 
-use super::reading::has_some;
+use super::reading::{has_some, reader_of};
 use super::{Replicas, Waiter, WaitingFetch, WaitingProduce};
 use crate::kafka::broker::Turn;
 use crate::kafka::id::TopicPartition;
@@ -33,7 +33,7 @@ impl Replicas {
         let is_ready = |waiting: &WaitingFetch| {
             let asked = waiting.request.topics.iter().find(|asked| asked.partition == *tp);
             asked.is_some_and(|asked| {
-                partition.is_none_or(|p| has_some(p, asked, waiting.request.replica_id))
+                partition.is_none_or(|p| has_some(p, asked, reader_of(&waiting.request)))
             })
         };
         let ready = self.fetches.iter().filter(|(_, waiting)| is_ready(waiting));
@@ -81,7 +81,7 @@ impl Replicas {
         self.fetches.retain(|_, waiting| waiting.caller.process != process);
         self.produces.retain(|_, waiting| match &waiting.waiter {
             Waiter::Client(caller) => caller.process != process,
-            Waiter::Groups(_) => true,
+            Waiter::Groups(_) | Waiter::Transactions(_) | Waiter::Markers(..) => true,
         });
     }
 }

@@ -11,8 +11,8 @@ use crate::kafka::client::BROKER_TO_ASK;
 use crate::kafka::error::{Error, Remedy};
 use crate::kafka::id::{BrokerId, GroupId, TopicName, TopicPartition};
 use crate::kafka::message::{
-    BrokerAddress, FindCoordinatorRequest, ListOffsetsAt, ListOffsetsRequest, MetadataRequest,
-    MetadataResponse, Request, Response, TopicMetadata,
+    BrokerAddress, CoordinatorKey, FindCoordinatorRequest, Isolation, ListOffsetsAt,
+    ListOffsetsRequest, MetadataRequest, MetadataResponse, Request, Response, TopicMetadata,
 };
 use crate::kafka::release::Release;
 use crate::kafka::zookeeper::Replies;
@@ -241,7 +241,7 @@ impl<'a> Admin<'a> {
         let deadline = self.deadline();
         let call = format!("{call}(api=FIND_COORDINATOR)");
         loop {
-            let request = FindCoordinatorRequest { key: group.clone() };
+            let request = FindCoordinatorRequest { key: CoordinatorKey::Group(group.clone()) };
             match self.any(&call, request.into())? {
                 Response::FindCoordinator(answer) => match answer.coordinator {
                     Ok(address) => return Ok(address),
@@ -297,7 +297,9 @@ impl<'a> Admin<'a> {
         let mut found = Vec::new();
         for (leader, own) in asked {
             let topics = own.into_iter().map(|partition| (partition, at)).collect();
-            let request = ListOffsetsRequest { replica_id: BrokerId::NONE, topics };
+            let isolation_level = Isolation::ReadUncommitted;
+            let request =
+                ListOffsetsRequest { replica_id: BrokerId::NONE, isolation_level, topics };
             match self.broker("listOffsets(api=LIST_OFFSETS)", leader, request.into())? {
                 Response::ListOffsets(answer) => found.extend(answer.topics),
                 other => panic!("list-offsets was answered by {}", other.name()),

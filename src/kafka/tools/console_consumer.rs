@@ -8,7 +8,7 @@ use super::admin::{Admin, Halt};
 use super::dialogue::Next;
 use super::{Arguments, Usage};
 use crate::kafka::id::{BrokerId, Offset, TopicPartition};
-use crate::kafka::message::{FetchPartition, FetchRequest, ListOffsetsAt, Response};
+use crate::kafka::message::{FetchPartition, FetchRequest, Isolation, ListOffsetsAt, Response};
 use crate::sim::Span;
 
 /// What it is asked to do.
@@ -76,6 +76,7 @@ impl ConsoleConsumer {
             partition_max_bytes: 1 << 20,
         };
         let request = FetchRequest {
+            isolation_level: Isolation::ReadUncommitted,
             replica_id: BrokerId::NONE,
             max_wait: Span::ms(500),
             min_bytes: 1,

@@ -16,8 +16,8 @@ use crate::kafka::error::Error;
 use crate::kafka::id::{BrokerId, Generation, GroupId, MemberId, Offset, TopicPartition};
 use crate::kafka::message::{
     BrokerAddress, CommittedOffset, DeleteGroupsRequest, DescribeGroupsRequest, DescribedGroup,
-    ListGroupsRequest, ListOffsetsAt, MemberIdentity, OffsetCommitRequest, OffsetDeleteRequest,
-    OffsetFetchRequest, Response,
+    Isolation, ListGroupsRequest, ListOffsetsAt, MemberIdentity, OffsetCommitRequest,
+    OffsetDeleteRequest, OffsetFetchRequest, Response,
 };
 use crate::sim::{OrdMap, sort};
 
@@ -479,7 +479,11 @@ fn describe(admin: &mut Admin<'_>, group: &GroupId) -> Told<(BrokerAddress, Desc
 
 /// What the group has committed.
 fn committed(admin: &mut Admin<'_>, group: &GroupId) -> Told<OrdMap<TopicPartition, i64>> {
-    let request = OffsetFetchRequest { group_id: group.clone(), topics: None };
+    let request = OffsetFetchRequest {
+        group_id: group.clone(),
+        topics: None,
+        require_stable: Isolation::ReadUncommitted,
+    };
     let error_of = |answer: &Response| match answer {
         Response::OffsetFetch(answer) => answer.error,
         _ => None,

@@ -11,7 +11,7 @@ use std::fmt::Write;
 use crate::kafka::group_record::{
     Assignment, GroupMetadataValue, OffsetsKey, OffsetsValue, StoredMember, Subscription,
 };
-use crate::kafka::id::{BrokerId, CONSUMER_OFFSETS, TopicName, TopicPartition};
+use crate::kafka::id::{BrokerId, CONSUMER_OFFSETS, TRANSACTION_STATE, TopicName, TopicPartition};
 use crate::kafka::record::{Content, Record, RecordBatch};
 use crate::sim::{OrdMap, SimTime};
 
@@ -23,7 +23,9 @@ pub fn dump<'a>(
 ) -> String {
     let mut out = format!("Dumping /broker-{broker}/data/{partition}/{:020}.log\n", 0);
     out.push_str("Log starting offset: 0\n");
-    let decoded = partition.topic.as_str() == CONSUMER_OFFSETS;
+    let batches: Vec<&RecordBatch> = batches.collect();
+    let decoded = matches!(partition.topic.as_str(), CONSUMER_OFFSETS | TRANSACTION_STATE)
+        || batches.iter().any(|batch| batch.is_transactional);
     let mut position = 0;
     for batch in batches {
         position += dump_batch(batch, position, decoded, &mut out);
@@ -42,11 +44,13 @@ fn dump_batch(batch: &RecordBatch, position: u64, decoded: bool, out: &mut Strin
         out,
         "baseOffset: {base} lastOffset: {} count: {count} baseSequence: {sequence} lastSequence: \
          {last_sequence} producerId: {id} producerEpoch: {epoch} partitionLeaderEpoch: {} \
-         isTransactional: false isControl: false deleteHorizonMs: OptionalLong.empty position: \
+         isTransactional: {} isControl: {} deleteHorizonMs: OptionalLong.empty position: \
          {position} CreateTime: {time} size: {size} magic: 2 compresscodec: none crc: 0 \
          isvalid: true",
         batch.last_offset(),
         batch.partition_leader_epoch,
+        batch.is_transactional,
+        batch.marker().is_some(),
     );
     if decoded {
         for (place, (offset, record)) in (0..).zip(batch.enumerate()) {
@@ -61,15 +65,18 @@ fn dump_record(record: &Record, sequence: i32) -> String {
     let size = |content: &Option<Content>| {
         content.as_ref().map_or(-1, |content| content_size(content).cast_signed())
     };
-    let key = record.key.as_ref().map_or("<NULL>".into(), ToString::to_string);
-    let payload = record.value.as_ref().map_or("<DELETE>".into(), ToString::to_string);
-    format!(
-        "CreateTime: {} keySize: {} valueSize: {} sequence: {sequence} headerKeys: [] key: {key} \
-         payload: {payload}",
+    let head = format!(
+        "CreateTime: {} keySize: {} valueSize: {} sequence: {sequence} headerKeys: []",
         record.timestamp.as_ms(),
         size(&record.key),
         size(&record.value),
-    )
+    );
+    if let (Some(key @ Content::MarkerKey(_)), Some(value)) = (&record.key, &record.value) {
+        return format!("{head} endTxnMarker: {key} coordinatorEpoch: {value}");
+    }
+    let key = record.key.as_ref().map_or("<NULL>".into(), ToString::to_string);
+    let payload = record.value.as_ref().map_or("<DELETE>".into(), ToString::to_string);
+    format!("{head} key: {key} payload: {payload}")
 }
 
 fn newest(batch: &RecordBatch) -> SimTime {
@@ -131,6 +138,16 @@ fn content_size(content: &Content) -> u64 {
             OffsetsValue::Offset(value) => 2 + 8 + 4 + string(&value.metadata) + 8,
             OffsetsValue::Group(value) => group_size(value),
         },
+        Content::TransactionKey(id) => 2 + string(id),
+        Content::TransactionValue(value) => {
+            let partitions = match value.partitions.is_empty() {
+                true => 4,
+                false => by_topic(&value.partitions),
+            };
+            2 + 8 + 2 + 4 + 1 + partitions + 8 + 8
+        }
+        Content::MarkerKey(_) => 2 + 2,
+        Content::Marker(_) => 2 + 4,
     }
 }
 

@@ -17,7 +17,7 @@ use zootrope::zk::stat::Bytes;
 
 use super::cast::{Actor, Hand};
 use super::clients;
-use super::step::{ByHand, Seat, Send, Start, Step, Until, Who};
+use super::step::{ByHand, Seat, Send, Start, Step, Transactional, Until, Who};
 use super::teller::{Stage, Teller, Told, proxy_address};
 
 /// What is awaited in a step.
@@ -32,9 +32,18 @@ pub struct Awaited {
     /// It has exited.
     pub stopping: Option<ProcessId>,
     pub sending: Option<Sending>,
+    pub acting: Option<Acting>,
     pub until: Option<Until>,
     /// What a broker's log holds.
     pub dump: Option<String>,
+}
+
+/// A transactional producer that does one thing after the other.
+pub struct Acting {
+    pub process: ProcessId,
+    pub left: Vec<Transactional>,
+    /// What it is doing.
+    pub did: Option<String>,
 }
 
 /// A producer that sends one record after the other.
@@ -109,9 +118,11 @@ impl Teller<'_> {
             Step::ByHand(by_hand) => awaited.hand = Some(self.by_hand(by_hand)),
             Step::WaitUntil(until) => awaited.until = Some(until.clone()),
             Step::Listen | Step::Wait(_) => {}
-            Step::StartProducer { .. } | Step::TellProducer(..) => {
-                return Err("transactional producers are not told yet".into());
+            Step::StartProducer { name, transactional_id } => {
+                let settings = clients::transactional(name, transactional_id, &self.bootstrap());
+                self.start_client(name, Actor::Producer(Box::new(Producer::new(settings))));
             }
+            Step::TellProducer(name, acts) => awaited.acting = Some(self.acting(name, acts)?),
             Step::Dump { topic, partition, broker } => {
                 let partition = TopicPartition::new(topic.as_str(), *partition);
                 awaited.dump = Some(self.dump(&partition, *broker)?);
@@ -250,10 +261,7 @@ impl Teller<'_> {
                 continue;
             }
             let settings = clients::consumer(name, start, &self.bootstrap(), self.release)?;
-            let consumer = Actor::Consumer(Box::new(Consumer::new(settings)));
-            let process = self.start_process(name, consumer);
-            self.clients.insert(name.clone(), Stage { process, proxy: None });
-            self.members.insert(process, name.clone());
+            self.start_client(name, Actor::Consumer(Box::new(Consumer::new(settings))));
         }
         self.group = Some(start.group.clone());
         Ok(())
@@ -272,6 +280,31 @@ impl Teller<'_> {
         self.act("start", move |i| i.start(process));
         self.clients.insert(name.to_owned(), Stage { process, proxy });
         self.members.insert(process, name.to_owned());
+    }
+
+    fn start_client(&mut self, name: &str, actor: Actor) {
+        let process = self.start_process(name, actor);
+        self.clients.insert(name.to_owned(), Stage { process, proxy: None });
+        self.members.insert(process, name.to_owned());
+    }
+
+    fn acting(&mut self, name: &str, acts: &[Transactional]) -> Told<Acting> {
+        let process = self.client(name)?.process;
+        let mut acting = Acting { process, left: acts.to_vec(), did: None };
+        self.act_next(&mut acting);
+        Ok(acting)
+    }
+
+    /// Has a transactional producer do the next thing, if something is left.
+    pub fn act_next(&mut self, acting: &mut Acting) {
+        acting.did = None;
+        if acting.left.is_empty() {
+            return;
+        }
+        let (request, said) = clients::act(&acting.left.remove(0));
+        let process = acting.process;
+        acting.did = Some(said);
+        self.act("tell", move |i| i.request(process, Request::Producer(request)));
     }
 
     fn tell_member(&mut self, process: ProcessId, request: ConsumerRequest) {

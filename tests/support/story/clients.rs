@@ -2,20 +2,23 @@
 //! *Invariant: a setting that ours does not have is an error, never left out.*
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use zootrope::kafka::assignor::Assignor;
 use zootrope::kafka::consumer::words::{
     ConsumerFact, ConsumerSettings, OffsetReset, OnError, Poll,
 };
-use zootrope::kafka::id::TopicPartition;
+use zootrope::kafka::id::{Offset, TopicPartition};
 use zootrope::kafka::message::Acks;
 use zootrope::kafka::old_consumer::words::{OldFact, OldSettings, Reset, Wanted};
-use zootrope::kafka::producer::words::{ProducerFact, ProducerSettings, ToSend};
+use zootrope::kafka::producer::words::{
+    Act, ProducerFact, ProducerRequest, ProducerSettings, ToSend,
+};
 use zootrope::kafka::release::Release;
 use zootrope::sim::{ProcessId, Span};
 
-use super::step::{Key, Send, Start};
+use super::step::{Key, Send, Start, Transactional};
 
 /// A member as `start` describes it.
 pub fn consumer(
@@ -93,7 +96,7 @@ fn set_consumer(settings: &mut ConsumerSettings, name: &str, value: &str) -> Opt
         "request.timeout.ms" => settings.request_timeout = ms(value)?,
         "retry.backoff.ms" => settings.retry_backoff = ms(value)?,
         "fetch.max.wait.ms" => settings.fetch_max_wait = ms(value)?,
-        "isolation.level" if value == "read_uncommitted" => {}
+        "isolation.level" => settings.set(name, value)?,
         "enable.auto.commit" => settings.enable_auto_commit = value.parse().ok()?,
         "allow.auto.create.topics" => settings.allow_auto_create_topics = value.parse().ok()?,
         "group.instance.id" => settings.group_instance_id = Some(value.into()),
@@ -171,6 +174,55 @@ fn set_producer(settings: &mut ProducerSettings, name: &str, value: &str) -> Opt
         _ => return None,
     }
     Some(())
+}
+
+/// A transactional producer.
+pub fn transactional(name: &str, id: &str, brokers: &[ProcessId]) -> ProducerSettings {
+    let mut settings = ProducerSettings::new(name, brokers);
+    settings.transactional_id = Some(id.into());
+    settings
+}
+
+/// What a producer is to do, and how the recordings say that.
+pub fn act(act: &Transactional) -> (ProducerRequest, String) {
+    let act_of = ProducerRequest::Transact;
+    match act {
+        Transactional::Init => (act_of(Act::Init), "init".into()),
+        Transactional::Begin => (act_of(Act::Begin), "begin".into()),
+        Transactional::Commit => (act_of(Act::Commit), "commit".into()),
+        Transactional::Abort => (act_of(Act::Abort), "abort".into()),
+        Transactional::Send { topic, key, value } => {
+            let (key, value) = (Some(key.as_str().into()), Some(value.as_str().into()));
+            let said = format!("send {topic} {} {}", shown(&key), shown(&value));
+            let topic = topic.as_str().into();
+            (ProducerRequest::Send(ToSend { topic, partition: None, key, value }), said)
+        }
+        Transactional::Offsets { group, topic, partition, offset } => {
+            let said = format!("offsets {group} {topic} {partition} {offset}");
+            let partition = TopicPartition::new(topic.as_str(), *partition);
+            let (group, offset) = (group.as_str().into(), Offset(*offset));
+            (act_of(Act::Offsets { group, partition, offset }), said)
+        }
+    }
+}
+
+fn shown(text: &Option<Arc<str>>) -> &str {
+    text.as_deref().unwrap_or("null")
+}
+
+/// What a transactional producer says of the act that has come to its end, if this is the end.
+pub fn done(did: &str, fact: &ProducerFact) -> Option<Value> {
+    match fact {
+        ProducerFact::RecordAcked { partition, offset, .. } => {
+            Some(json!({"did": did, "at": [partition.to_string(), offset.0]}))
+        }
+        ProducerFact::TransactionDone { .. } => Some(json!({"did": did})),
+        ProducerFact::RecordFailed { error, .. }
+        | ProducerFact::TransactionFailed { error, .. } => {
+            Some(json!({"did": did, "error": error}))
+        }
+        _ => None,
+    }
 }
 
 /// The record of a `send` with this number.

@@ -37,6 +37,7 @@ const FIELDS: &[(&str, &str)] = &[
     ("CreateTime: ", "<ms>"),
     ("\"currentStateTimestamp\":", "<ms>"),
     ("\"commitTimestamp\":", "<ms>"),
+    ("txnLastUpdateTimestamp=", "<ms>"),
     ("deadlineMs=", "<ms>"),
     ("nextAllowedTryMs=", "<ms>"),
     ("timed out at ", "<ms>"),

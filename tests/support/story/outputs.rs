@@ -54,6 +54,18 @@ impl Teller<'_> {
                 self.said.entry(name).or_default().push(word);
                 Ok(true)
             }
+            Fact::Producer(fact) if awaited.acting.is_some() => {
+                let Some(mut acting) = awaited.acting.take() else { return Ok(false) };
+                let did = acting.did.as_deref().filter(|_| process == Some(acting.process));
+                let word = did.and_then(|did| clients::done(did, &fact));
+                let spoke = word.is_some();
+                if let Some((word, name)) = word.zip(self.members.get(&acting.process).cloned()) {
+                    self.said.entry(name).or_default().push(word);
+                    self.act_next(&mut acting);
+                }
+                awaited.acting = Some(acting);
+                Ok(spoke)
+            }
             Fact::Producer(fact) => {
                 let Some(mut sending) = awaited.sending.take() else { return Ok(false) };
                 let outcome = clients::outcome(&fact).filter(|_| process == Some(sending.process));
@@ -117,7 +129,8 @@ impl Teller<'_> {
         let started = awaited.starting.is_none_or(|process| awaited.is_up || is_off(process));
         let sent = awaited.sending.as_ref().is_none_or(|sending| is_off(sending.process));
         let met = awaited.until.as_ref().is_none_or(|until| self.is_met(until));
-        exited && started && sent && met && self.have_spoken(recorded)
+        let acted = awaited.acting.as_ref().is_none_or(|acting| acting.did.is_none());
+        exited && started && sent && acted && met && self.have_spoken(recorded)
     }
 
     /// Whether each member has said as many words as it is to say.

@@ -108,6 +108,8 @@ impl<'a> Teller<'a> {
             ("zookeeper.session.timeout.ms".to_owned(), "4000".to_owned()),
             ("group.initial.rebalance.delay.ms".to_owned(), "1000".to_owned()),
             ("offsets.topic.num.partitions".to_owned(), "3".to_owned()),
+            // As in the file that comes with Kafka.
+            ("transaction.state.log.replication.factor".to_owned(), "1".to_owned()),
         ];
         let mut zookeeper = zk::settings::Settings::default();
         for (name, value) in recorded["settings"].as_object().into_iter().flatten() {

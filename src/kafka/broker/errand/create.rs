@@ -9,7 +9,7 @@ use super::{Errand, Running, Site, Until, refused, turn};
 use crate::kafka::Error;
 use crate::kafka::admin::Refusal;
 use crate::kafka::broker::startup::random_id;
-use crate::kafka::id::{BrokerId, CONSUMER_OFFSETS, TopicName};
+use crate::kafka::id::{BrokerId, CONSUMER_OFFSETS, TRANSACTION_STATE, TopicName};
 use crate::kafka::message::{
     CreatableTopic, CreatableTopicResult, CreateTopicsRequest, CreateTopicsResponse,
     FindCoordinatorResponse, MetadataRequest,
@@ -33,7 +33,7 @@ enum For {
     Tool(Caller, Span),
     /// A client that wants to know them.
     Metadata(Caller, MetadataRequest),
-    /// A member that looks for its coordinator.
+    /// A client that looks for a coordinator.
     Coordinator(Caller),
 }
 
@@ -112,37 +112,53 @@ impl Running {
     pub(in crate::kafka::broker) fn create_for_coordinator(
         &mut self,
         caller: Caller,
+        topic: &str,
         site: Site<'_>,
         out: &mut Outbox<'_, Words>,
     ) {
-        let topic = self.default_topic(CONSUMER_OFFSETS.into(), site);
+        let topic = self.default_topic(topic.into(), site);
         let plans = self.plan(topic, site, out).into_iter().collect();
         self.create(For::Coordinator(caller), plans, Results::new(), site, out);
     }
 
     /// What a topic is like that nobody has described.
-    // Source: AutoTopicCreationManager.creatableTopic; GroupCoordinator.groupMetadataTopicConfigs
+    // Source: AutoTopicCreationManager.creatableTopic; GroupCoordinator.groupMetadataTopicConfigs,
+    // TransactionStateManager.transactionTopicConfigs
     fn default_topic(&self, name: TopicName, site: Site<'_>) -> CreatableTopic {
         let settings = site.settings;
-        let offsets = name.as_str() == CONSUMER_OFFSETS;
-        let (num_partitions, replication_factor) = match offsets {
-            true => {
-                (settings.offsets_topic_num_partitions, settings.offsets_topic_replication_factor)
-            }
-            false => (settings.num_partitions, settings.default_replication_factor),
-        };
-        let configs = [
+        let min_isr = settings.transaction_state_log_min_isr.to_string();
+        let transactions = [
+            ("compression.type", "uncompressed"),
+            ("cleanup.policy", "compact"),
+            ("min.insync.replicas", min_isr.as_str()),
+            ("segment.bytes", "104857600"),
+            ("unclean.leader.election.enable", "false"),
+        ];
+        let offsets = [
             ("compression.type", "producer"),
             ("cleanup.policy", "compact"),
             ("segment.bytes", "104857600"),
         ];
-        let configs = configs.map(|(name, value)| (name.into(), value.into()));
+        let (num_partitions, replication_factor, configs) = match name.as_str() {
+            CONSUMER_OFFSETS => (
+                settings.offsets_topic_num_partitions,
+                settings.offsets_topic_replication_factor,
+                &offsets[..],
+            ),
+            TRANSACTION_STATE => (
+                settings.transaction_state_log_num_partitions,
+                settings.transaction_state_log_replication_factor,
+                &transactions[..],
+            ),
+            _ => (settings.num_partitions, settings.default_replication_factor, &[][..]),
+        };
+        let configs = configs.iter().map(|&(name, value)| (name.into(), value.into()));
         CreatableTopic {
             name,
             num_partitions,
             replication_factor,
             assignments: Vec::new(),
-            configs: if offsets { configs.to_vec() } else { Vec::new() },
+            configs: configs.collect(),
         }
     }
 

@@ -1,0 +1,414 @@
+//! The broker as transaction coordinator, and as leader of partitions in which transactions end.
+//!
+//! *Invariant: a request is answered once the log has what it says, or at once if it is refused.*
+// Source: kafka.coordinator.transaction.TransactionCoordinator, TransactionMarkerChannelManager,
+// KafkaApis.handleWriteTxnMarkersRequest (3.9)
+// Real: a new coordinator reads its partition in a thread; transactions that take too long are
+// looked for every 10 s; here both happen at once, because nobody could tell them apart.
+
+use std::sync::Arc;
+
+use super::{Running, Site, turn};
+use crate::kafka::Error;
+use crate::kafka::id::{CONSUMER_OFFSETS, LeaderEpoch, ProducerId};
+use crate::kafka::id::{TRANSACTION_STATE, TopicPartition};
+use crate::kafka::java_hash::coordinator_partition;
+use crate::kafka::message::{
+    AddOffsetsToTxnResponse, AddPartitionsToTxnResponse, EndTxnRequest, EndTxnResponse,
+    InitProducerIdRequest, InitProducerIdResponse, Request, Response, TransactionResult,
+    TransactionalProducer, WriteTxnMarkersRequest, WriteTxnMarkersResponse,
+};
+use crate::kafka::record::{Content, ProducerStamp, Record, RecordBatch};
+use crate::kafka::transaction::{Aim, Pending, TransactionMetadata, TransactionState};
+use crate::kafka::wire::{Caller, Purpose};
+use crate::kafka::words::{BrokerTimer, Words};
+use crate::sim::{OrdMap, Outbox, ProcessId, SimTime, Span};
+
+/// How soon markers are sent again.
+const SEND_AGAIN: Span = Span::ms(100);
+
+impl Running {
+    /// Takes a request of a transactional producer.
+    pub(super) fn transaction_request(
+        &mut self,
+        caller: Caller,
+        request: Request,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let now = out.now();
+        match request {
+            Request::InitProducerId(request) => self.init(caller, &request, site, out),
+            Request::AddPartitionsToTxn(request) => {
+                let (by, more) = (request.producer, request.topics);
+                self.add(caller, Aim::AddPartitions, &by, more, site, out);
+            }
+            Request::AddOffsetsToTxn(request) => {
+                let count = site.settings.offsets_topic_num_partitions;
+                let number = coordinator_partition(request.group_id.as_str(), count);
+                let more = vec![TopicPartition::new(CONSUMER_OFFSETS, number)];
+                self.add(caller, Aim::AddOffsets, &request.producer, more, site, out);
+            }
+            Request::EndTxn(EndTxnRequest { producer, committed }) => {
+                let known = self.coordinates(&producer.transactional_id, site);
+                let known = known.and_then(|_| self.transactions.of(&producer));
+                let next = known.and_then(|known| match known.state {
+                    TransactionState::Ongoing => {
+                        Ok(Some(known.at(TransactionState::Prepare(committed), now)))
+                    }
+                    TransactionState::Complete(result) if result == committed => Ok(None),
+                    TransactionState::Prepare(result) if result == committed => {
+                        Err(Error::ConcurrentTransactions)
+                    }
+                    _ => Err(Error::InvalidTxnState),
+                });
+                self.change(caller, Aim::End, &producer.transactional_id, next, site, out);
+            }
+            other => unreachable!("{} is taken elsewhere", other.name()),
+        }
+    }
+
+    /// The partition that keeps a producer, if this broker leads it, and its leader epoch.
+    fn coordinates(
+        &self,
+        id: &str,
+        site: Site<'_>,
+    ) -> Result<(TopicPartition, LeaderEpoch), Error> {
+        let count = site.settings.transaction_state_log_num_partitions;
+        let number = coordinator_partition(id, count);
+        let tp = TopicPartition::new(TRANSACTION_STATE, number);
+        let replica = self.replicas.partition(&tp).filter(|replica| replica.leads());
+        let replica = replica.filter(|_| self.transactions.led.contains(&number));
+        replica.map(|replica| (tp, replica.leader_epoch)).ok_or(Error::NotCoordinator)
+    }
+
+    // Source: TransactionCoordinator.handleInitProducerId, prepareInitProducerIdTransit
+    fn init(
+        &mut self,
+        caller: Caller,
+        request: &InitProducerIdRequest,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let id = request.transactional_id.clone().expect("others are given ids elsewhere");
+        if let Err(error) = self.coordinates(&id, site) {
+            return self.answer(caller, refusal(&Aim::Init, error), out);
+        }
+        let now = out.now();
+        let known = self.transactions.entry(&id);
+        let abort = TransactionState::Prepare(TransactionResult::Abort);
+        let (aim, next) = match &known.metadata {
+            _ if known.pending.is_some() => (Aim::Init, Err(Error::ConcurrentTransactions)),
+            None => match self.errands.take_id(turn!(self, site, out)) {
+                None => (Aim::Init, Err(Error::CoordinatorLoadInProgress)),
+                Some(producer) => {
+                    let timeout = request.transaction_timeout;
+                    (Aim::Init, Ok(Some(TransactionMetadata::new(producer, timeout, now))))
+                }
+            },
+            Some(known) => match known.state {
+                TransactionState::Ongoing => (Aim::Fence, Ok(Some(known.at(abort, now).fenced()))),
+                TransactionState::Prepare(_) => (Aim::Init, Err(Error::ConcurrentTransactions)),
+                TransactionState::Empty | TransactionState::Complete(_) => {
+                    let mut next = known.at(TransactionState::Empty, now).fenced();
+                    next.timeout = request.transaction_timeout;
+                    (Aim::Init, Ok(Some(next)))
+                }
+            },
+        };
+        self.change(caller, aim, &id, next, site, out);
+    }
+
+    fn add(
+        &mut self,
+        caller: Caller,
+        aim: Aim,
+        by: &TransactionalProducer,
+        more: Vec<TopicPartition>,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let known = self.coordinates(&by.transactional_id, site);
+        let known = known.and_then(|_| self.transactions.of(by));
+        let next = known.and_then(|known| match known.state {
+            TransactionState::Prepare(_) => Err(Error::ConcurrentTransactions),
+            _ => Ok(known.with(more, out.now())),
+        });
+        self.change(caller, aim, &by.transactional_id, next, site, out);
+    }
+
+    /// Writes what will be known, or answers at once.
+    fn change(
+        &mut self,
+        caller: Caller,
+        aim: Aim,
+        id: &Arc<str>,
+        next: Result<Option<TransactionMetadata>, Error>,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        match next {
+            Err(error) => self.answer(caller, refusal(&aim, error), out),
+            Ok(None) => self.answer(caller, settled(&aim, None), out),
+            Ok(Some(next)) => self.write_transaction(id, next, Some((caller, aim)), site, out),
+        }
+    }
+
+    // Source: TransactionStateManager.appendTransactionToLog
+    fn write_transaction(
+        &mut self,
+        id: &Arc<str>,
+        next: TransactionMetadata,
+        whom: Option<(Caller, Aim)>,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let next = Arc::new(next);
+        let record = Record {
+            key: Some(Content::TransactionKey(id.clone())),
+            value: Some(Content::TransactionValue(next.clone())),
+            timestamp: out.now(),
+        };
+        let number = coordinator_partition(id, site.settings.transaction_state_log_num_partitions);
+        let tp = TopicPartition::new(TRANSACTION_STATE, number);
+        self.transactions.entry(id).pending = Some(Pending::Write { next, whom });
+        let batch = RecordBatch::new(vec![record]);
+        self.replicas.append_for_transactions(id.clone(), tp, batch, turn!(self, site, out));
+    }
+
+    /// The log has taken what was written, or has not.
+    pub(super) fn transaction_stored(
+        &mut self,
+        id: &Arc<str>,
+        outcome: Result<(), Error>,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let Some(known) = self.transactions.known.get_mut(id) else { return };
+        let Some(Pending::Write { next, whom }) = known.pending.take() else { return };
+        let response = match outcome {
+            Ok(()) => {
+                known.metadata = Some(next.clone());
+                whom.map(|(caller, aim)| (caller, told(&aim, &next)))
+            }
+            Err(error) => whom.map(|(caller, aim)| (caller, refusal(&aim, for_clients(error)))),
+        };
+        if let Some((caller, response)) = response {
+            self.answer(caller, response, out);
+        }
+        self.mark_end(id, site, out);
+        self.arm_transactions(out);
+    }
+
+    /// If the end is decided, tells all partitions that take part.
+    fn mark_end(&mut self, id: &Arc<str>, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        let known = self.transactions.entry(id);
+        let Some(metadata) = known.metadata.clone() else { return };
+        if matches!(metadata.state, TransactionState::Prepare(_)) && known.pending.is_none() {
+            let left = metadata.partitions.iter().cloned().collect();
+            known.pending = Some(Pending::Markers { left, calls: 0 });
+            self.send_markers(id, site, out);
+        }
+    }
+
+    // Source: TransactionMarkerChannelManager.addTxnMarkersToBrokerQueue
+    fn send_markers(&mut self, id: &Arc<str>, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        let Ok((_, coordinator_epoch)) = self.coordinates(id, site) else { return };
+        let known = self.transactions.entry(id);
+        let number = known.number;
+        let Some(Pending::Markers { left, calls }) = &mut known.pending else { return };
+        let Some(metadata) = known.metadata.clone() else { return };
+        let TransactionState::Prepare(transaction_result) = metadata.state else { return };
+        left.retain(|tp| self.cache.partition(tp).is_some());
+        let mut leaders: OrdMap<ProcessId, Vec<TopicPartition>> = OrdMap::new();
+        for tp in left.iter() {
+            let leader = self.cache.partition(tp).map(|state| state.leader);
+            if let Some(leader) = leader.and_then(|leader| self.cache.broker(leader)) {
+                leaders.entry(leader.process).or_default().push(tp.clone());
+            }
+        }
+        *calls = u32::try_from(leaders.len()).expect("brokers are few");
+        if left.is_empty() {
+            let next = metadata.at(TransactionState::Complete(transaction_result), out.now());
+            return self.write_transaction(id, next, None, site, out);
+        }
+        for (leader, topics) in leaders {
+            let request = WriteTxnMarkersRequest {
+                producer_id: metadata.producer_id,
+                producer_epoch: metadata.producer_epoch,
+                transaction_result,
+                topics,
+                coordinator_epoch,
+            };
+            self.wire.call(leader, Purpose::WriteTxnMarkers(number), request, out);
+        }
+    }
+
+    /// A leader has written markers, or has not.
+    // Source: TransactionMarkerRequestCompletionHandler.onComplete
+    pub(super) fn markers_written(
+        &mut self,
+        number: u32,
+        written: &WriteTxnMarkersResponse,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let Some(id) = self.transactions.id_of(number) else { return };
+        let known = self.transactions.entry(&id);
+        let Some(Pending::Markers { left, calls }) = &mut known.pending else { return };
+        *calls = calls.saturating_sub(1);
+        let is_done =
+            |error: &Option<Error>| matches!(error, None | Some(Error::InvalidProducerEpoch));
+        for (tp, _) in written.topics.iter().filter(|(_, error)| is_done(error)) {
+            left.remove(tp);
+        }
+        if *calls == 0 && left.is_empty() {
+            self.send_markers(&id, site, out);
+        }
+        self.arm_transactions(out);
+    }
+
+    /// What is due: markers that are still owed, and transactions that take too long.
+    // Source: TransactionCoordinator.abortTimedOutTransactions
+    pub(super) fn transactions_due(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        let now = out.now();
+        let all: Vec<Arc<str>> = self.transactions.known.keys().cloned().collect();
+        for id in all {
+            let known = self.transactions.entry(&id);
+            match (&known.pending, known.metadata.clone()) {
+                (Some(Pending::Markers { calls: 0, .. }), _) => self.send_markers(&id, site, out),
+                (None, Some(open)) if ends_at(&open).is_some_and(|end| end <= now) => {
+                    let abort = TransactionState::Prepare(TransactionResult::Abort);
+                    self.write_transaction(&id, open.at(abort, now).fenced(), None, site, out);
+                }
+                _ => {}
+            }
+        }
+        self.arm_transactions(out);
+    }
+
+    fn arm_transactions(&self, out: &mut Outbox<'_, Words>) {
+        let now = out.now();
+        let due = self.transactions.known.values().filter_map(|known| match &known.pending {
+            Some(Pending::Markers { calls: 0, .. }) => Some(now + SEND_AGAIN),
+            None => known.metadata.as_deref().and_then(ends_at),
+            _ => None,
+        });
+        if let Some(first) = due.min() {
+            out.arm(BrokerTimer::Transactions, first.since(now));
+        }
+    }
+
+    /// Takes a partition of `__transaction_state` over: what it says is known, and what was decided
+    /// is carried out.
+    // Source: TransactionStateManager.loadTransactionMetadata
+    pub(super) fn lead_transactions(
+        &mut self,
+        number: i32,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        self.transactions.led.insert(number);
+        let tp = TopicPartition::new(TRANSACTION_STATE, number);
+        let log = self.replicas.partition(&tp).map(|partition| partition.log.clone());
+        let mut found: OrdMap<Arc<str>, Arc<TransactionMetadata>> = OrdMap::new();
+        for (_, record) in log.iter().flat_map(|log| log.records()) {
+            let (Some(Content::TransactionKey(id)), Some(Content::TransactionValue(value))) =
+                (&record.key, &record.value)
+            else {
+                continue;
+            };
+            found.insert(id.clone(), value.clone());
+        }
+        for (id, metadata) in found {
+            self.transactions.entry(&id).metadata = Some(metadata);
+            self.mark_end(&id, site, out);
+        }
+        self.arm_transactions(out);
+    }
+
+    /// Gives a partition of `__transaction_state` up.
+    pub(super) fn resign_transactions(&mut self, number: i32, site: Site<'_>) {
+        self.transactions.led.remove(&number);
+        let count = site.settings.transaction_state_log_num_partitions;
+        self.transactions.known.retain(|id, _| coordinator_partition(id, count) != number);
+    }
+
+    /// As leader: writes the markers of a transaction's end.
+    // Source: KafkaApis.handleWriteTxnMarkersRequest
+    pub(super) fn write_markers(
+        &mut self,
+        caller: Caller,
+        request: &WriteTxnMarkersRequest,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let record = Record {
+            key: Some(Content::MarkerKey(request.transaction_result)),
+            value: Some(Content::Marker(request.coordinator_epoch)),
+            timestamp: out.now(),
+        };
+        let producer = Some(ProducerStamp {
+            producer_id: request.producer_id,
+            producer_epoch: request.producer_epoch,
+            base_sequence: -1,
+        });
+        let batch =
+            RecordBatch { producer, is_transactional: true, ..RecordBatch::new(vec![record]) };
+        self.replicas.append_markers(caller, batch, &request.topics, turn!(self, site, out));
+    }
+
+    /// As leader of groups: a transaction's end is in their partition.
+    pub(super) fn transaction_ended(
+        &mut self,
+        partition: i32,
+        (producer, result): (ProducerId, TransactionResult),
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        self.at_desk(site, out, |broker, desk| {
+            broker.groups.transaction_ended(partition, producer, result, desk);
+        });
+    }
+}
+
+/// When a transaction has taken too long.
+fn ends_at(known: &TransactionMetadata) -> Option<SimTime> {
+    (known.state == TransactionState::Ongoing).then(|| known.start + known.timeout)
+}
+
+fn refusal(aim: &Aim, error: Error) -> Response {
+    match aim {
+        Aim::Init | Aim::Fence => InitProducerIdResponse { producer: Err(error) }.into(),
+        _ => settled(aim, Some(error)),
+    }
+}
+
+fn settled(aim: &Aim, error: Option<Error>) -> Response {
+    match aim {
+        Aim::AddPartitions => AddPartitionsToTxnResponse { error }.into(),
+        Aim::AddOffsets => AddOffsetsToTxnResponse { error }.into(),
+        Aim::Init | Aim::Fence | Aim::End => EndTxnResponse { error }.into(),
+    }
+}
+
+/// What is said when the log has it. Who fences another has to ask again.
+fn told(aim: &Aim, now: &TransactionMetadata) -> Response {
+    match aim {
+        Aim::Init => {
+            let producer = Ok((now.producer_id, now.producer_epoch));
+            InitProducerIdResponse { producer }.into()
+        }
+        Aim::Fence => refusal(aim, Error::ConcurrentTransactions),
+        Aim::AddPartitions | Aim::AddOffsets | Aim::End => settled(aim, None),
+    }
+}
+
+/// What a failed append looks like to producers.
+// Source: TransactionStateManager.appendTransactionToLog (updateCacheCallback)
+fn for_clients(error: Error) -> Error {
+    match error {
+        Error::NotLeaderOrFollower | Error::KafkaStorage => Error::NotCoordinator,
+        _ => Error::CoordinatorNotAvailable,
+    }
+}
