@@ -130,6 +130,30 @@ impl Release {
         self >= Release::V2_8_2
     }
 
+    /// Whether a broker that registers makes what is above first, with an empty text in it.
+    // Source: ZKCheckedEphemeral (0.9 to 1.0)
+    pub fn registering_makes_parents(self) -> bool {
+        self == Release::V0_10_2_2
+    }
+
+    /// Whether a controller that must not delete topics takes wishes for it back.
+    // Source: KAFKA-4474 (0.10.2), KafkaController.DeleteTopicsListener
+    pub fn deletions_may_be_dropped(self) -> bool {
+        self >= Release::V0_10_2_2
+    }
+
+    /// Whether an empty group waits for further members before its first generation.
+    // Source: KIP-134 (0.11)
+    pub fn groups_wait_for_members(self) -> bool {
+        self >= Release::V1_1_1
+    }
+
+    /// Whether a follower cuts its log to its HW before it fetches, since logs know no epochs.
+    // Source: before KIP-101 (0.11)
+    pub fn followers_cut_to_their_hw(self) -> bool {
+        self <= Release::V0_10_2_2
+    }
+
     /// Whether leaders write their ISRs to ZooKeeper themselves, and note there that they did.
     // Source: ReplicationUtils.updateLeaderAndIsr, before KIP-497 (2.7)
     pub fn leaders_write_isrs(self) -> bool {
@@ -264,6 +288,12 @@ impl Release {
     // Source: ConsumerGroupCommand (2.4 on: KAFKA-8730 …)
     pub fn members_show_no_topics(self) -> bool {
         self >= Release::V2_8_2
+    }
+
+    /// Whether `kafka-consumer-groups` names the group in each row.
+    // Source: ConsumerGroupCommand, KAFKA-7471 (2.2)
+    pub fn groups_are_named_in_rows(self) -> bool {
+        self >= Release::V2_3_1
     }
 
     /// Whether there are consumers that meet in ZooKeeper still.

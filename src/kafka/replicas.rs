@@ -156,7 +156,7 @@ impl Replicas {
 
     /// Starts what is done by the clock.
     pub fn start(&mut self, turn: &mut Turn<'_, '_>) {
-        self.watch_isrs(turn);
+        self.begin_to_note(turn);
         let lag = turn.settings.replica_lag_time_max;
         turn.out.arm(BrokerTimer::IsrExpiration, lag.divided_by(2));
         let every = turn.settings.replica_high_watermark_checkpoint_interval;

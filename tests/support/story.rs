@@ -17,7 +17,7 @@ mod teller;
 mod timing;
 
 /// The releases that ours plays.
-const RELEASES: &[&str] = &["0.8.2.2", "2.8.2", "3.9.1"];
+const RELEASES: &[&str] = &["0.8.2.2", "0.10.2.2", "1.1.1", "2.3.1", "2.8.2", "3.9.1"];
 
 /// Tells a recorded story and judges ours by it; it counts as one case.
 pub fn play(recorded: &Value) -> Played {

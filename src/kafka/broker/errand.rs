@@ -130,6 +130,8 @@ impl Errands {
     }
 
     /// Gives a producer id out, or asks the controller for a block first.
+    // Real: from 0.11 to 2.8 each broker takes its blocks in ZooKeeper, the first when it starts;
+    // here it asks the controller, as from 3.0 on, because nobody but ZooKeeper's log tells.
     // Source: RPCProducerIdManager.generateProducerId
     fn producer_id(&mut self, caller: Caller, turn: &mut Turn<'_, '_>) {
         self.producers.push_back(caller);

@@ -26,7 +26,7 @@ use super::wire::{Caller, Wire};
 use super::words::{BrokerFact, BrokerTimer, Message, Request, Text, Timer, Words};
 use super::znodes;
 use super::zookeeper::{Asker, Heard, Zookeeper, found};
-use crate::sim::{Event, OrdMap, Outbox, Process, ProcessId};
+use crate::sim::{Event, OrdMap, Outbox, Process, ProcessId, Span};
 use crate::zk;
 
 mod answers;
@@ -467,7 +467,10 @@ fn group_settings(settings: &Settings) -> GroupSettings {
         offsets_topic_num_partitions: settings.offsets_topic_num_partitions,
         group_min_session_timeout: settings.group_min_session_timeout,
         group_max_session_timeout: settings.group_max_session_timeout,
-        group_initial_rebalance_delay: settings.group_initial_rebalance_delay,
+        group_initial_rebalance_delay: match settings.release.groups_wait_for_members() {
+            true => settings.group_initial_rebalance_delay,
+            false => Span::ZERO,
+        },
         group_max_size: settings.group_max_size.max(0).cast_unsigned(),
     }
 }

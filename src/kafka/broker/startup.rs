@@ -251,8 +251,8 @@ impl Running {
     }
 
     fn register(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
-        let write = self.controller.registration().write(&*turn!(self, site, out));
-        self.step(Step::Registration, vec![write], out);
+        let writes = self.controller.registration().writes(&*turn!(self, site, out));
+        self.step(Step::Registration, writes, out);
     }
 
     fn registered(

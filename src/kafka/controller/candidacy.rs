@@ -108,7 +108,7 @@ impl Registration {
 
     /// The write that registers the broker.
     // Source: KafkaZkClient.CheckedEphemeral.create
-    pub fn write(&self, turn: &Turn<'_, '_>) -> Op {
+    fn write(&self, turn: &Turn<'_, '_>) -> Op {
         let settings = turn.settings;
         let znode = BrokerZnode {
             host: settings.host.clone(),
@@ -124,13 +124,26 @@ impl Registration {
         Op::Multi([create_ephemeral(self.path(), Bytes::NULL), set].into())
     }
 
-    /// Takes the answer to the write.
+    /// The writes of a try: where it is done so, those of what is above come first.
+    // Source: ZKCheckedEphemeral.createRecursive (0.9 to 1.0)
+    pub fn writes(&self, turn: &Turn<'_, '_>) -> Vec<Op> {
+        let mut writes = vec![self.write(turn)];
+        if turn.settings.release.registering_makes_parents() {
+            let ids = znodes::broker_ids();
+            let above = [ids.parent(), Some(ids)].into_iter().flatten();
+            writes.splice(0..0, above.map(|path| create(path, "")));
+        }
+        writes
+    }
+
+    /// Takes the answers to these.
     pub fn written(&mut self, replies: &Replies, turn: &mut Turn<'_, '_>) -> Registered {
-        if !turn.settings.release.brokers_have_epochs() && replies[0].is_ok() {
+        let Some(reply) = replies.last() else { return Registered::Taken };
+        if !turn.settings.release.brokers_have_epochs() && reply.is_ok() {
             self.is_own(BrokerEpoch::NONE, turn);
             return Registered::Yes;
         }
-        match parts(&replies[0]) {
+        match parts(reply) {
             Ok(results) => {
                 let OpResult::Set(stat) = &results[1] else { return Registered::Taken };
                 self.is_own(BrokerEpoch::of(stat, turn.settings.release), turn);
@@ -177,7 +190,7 @@ impl Controller {
                 self.ask(vec![look], Step::Started, turn);
             }
             Step::Started => self.next(Step::Run),
-            Step::Register => self.ask(vec![self.registration.write(turn)], Step::Registered, turn),
+            Step::Register => self.ask(self.registration.writes(turn), Step::Registered, turn),
             Step::Registered => self.registered(replies, turn),
             Step::InTheWay => self.in_the_way(replies, turn),
             Step::Removed => self.next(Step::Register),

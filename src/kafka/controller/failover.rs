@@ -75,7 +75,7 @@ pub enum Step {
 // Source: KafkaController.onControllerFailover; PartitionStateMachine.registerListeners (0.8.2)
 pub fn watched_children(settings: &Settings) -> Vec<Path> {
     let mut paths = vec![znodes::broker_ids(), znodes::topics()];
-    if settings.delete_topic_enable || !settings.release.asks_one_by_one() {
+    if settings.delete_topic_enable || settings.release.deletions_may_be_dropped() {
         paths.push(znodes::delete_topics());
     }
     paths.extend(notes(settings.release));

@@ -102,13 +102,17 @@ impl Replicas {
 }
 
 /// What a follower asks for.
+// Real: from 0.11 to 2.6 a request of its own, OffsetsForLeaderEpoch, asks where the leader's
+// epochs end; here the fetch does, as from 2.7 on, because what comes of it is the same.
 fn fetch_of(partition: &Partition, settings: &Settings) -> FetchPartition {
-    let names_epoch = settings.release.followers_name_their_leaders_epoch();
+    let release = settings.release;
+    let names_epoch = release.followers_name_their_leaders_epoch();
+    let knows_epochs = !release.followers_cut_to_their_hw();
     FetchPartition {
         partition: partition.tp.clone(),
         current_leader_epoch: names_epoch.then_some(partition.leader_epoch),
         fetch_offset: partition.log.end(),
-        last_fetched_epoch: partition.log.latest_epoch(),
+        last_fetched_epoch: partition.log.latest_epoch().filter(|_| knows_epochs),
         log_start_offset: partition.log.start(),
         partition_max_bytes: settings.replica_fetch_max_bytes,
     }

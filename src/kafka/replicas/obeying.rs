@@ -126,6 +126,9 @@ impl Replicas {
         let leader = request.live_leaders.iter().find(|leader| leader.id == state.leader);
         if let Some(leader) = leader {
             self.stop_fetching(tp);
+            if turn.settings.release.followers_cut_to_their_hw() {
+                self.cut_to_hw(tp, turn);
+            }
             let fetcher = self.fetchers.entry(leader.id).or_insert_with(|| Fetcher {
                 leader: leader.clone(),
                 partitions: Arc::default(),
@@ -133,6 +136,17 @@ impl Replicas {
             });
             fetcher.leader = leader.clone();
             Arc::make_mut(&mut fetcher.partitions).insert(tp.clone(), SimTime::ZERO);
+        }
+    }
+
+    /// Before there were leader epochs, what is not known to be committed goes.
+    // Source: ReplicaManager.makeFollowers (0.8 to 0.10), KIP-101
+    fn cut_to_hw(&mut self, tp: &TopicPartition, turn: &mut Turn<'_, '_>) {
+        let partition = self.serve(tp);
+        let (from, to) = (partition.log.end(), partition.hw);
+        if to < from {
+            partition.truncate(to);
+            turn.out.tell(BrokerFact::Truncated { partition: tp.clone(), to, from });
         }
     }
 

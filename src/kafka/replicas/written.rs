@@ -14,7 +14,7 @@ use super::Replicas;
 use crate::kafka::broker::Turn;
 use crate::kafka::control::AlteredPartition;
 use crate::kafka::election::{LeaderAndIsr, LeaderRecovery};
-use crate::kafka::id::TopicPartition;
+use crate::kafka::id::{BrokerId, TopicPartition};
 use crate::kafka::java_hash;
 use crate::kafka::release::Release;
 use crate::kafka::words::BrokerTimer;
@@ -25,7 +25,9 @@ use crate::zk::reply::Answer;
 use crate::zk::request::Op;
 
 /// How often it is looked whether there is something to note.
-const LOOK: Span = Span::ms(2500);
+// Real: each broker counts from its start; here all look at the same times, in the order of their
+// ids, and only while there is something, because nobody can tell when they were started.
+const LOOK_MS: u64 = 2500;
 /// How long nothing must have changed.
 const REST: Span = Span::secs(5);
 /// After so long it is noted all the same.
@@ -50,14 +52,10 @@ impl Written {
 }
 
 impl Replicas {
-    /// Starts to look for changes of ISRs, if these are noted.
-    pub(super) fn watch_isrs(&mut self, turn: &mut Turn<'_, '_>) {
-        let release = turn.settings.release;
-        if release.leaders_write_isrs() && release.isr_changes_are_noted() {
-            let now = turn.out.now();
-            self.written.last_change = now;
-            self.written.last_note = now;
-            turn.out.arm(BrokerTimer::IsrPropagation, LOOK);
+    /// Begins to count the time since the last note.
+    pub(super) fn begin_to_note(&mut self, turn: &Turn<'_, '_>) {
+        if turn.settings.release.leaders_write_isrs() {
+            self.written.last_note = turn.out.now();
         }
     }
 
@@ -100,6 +98,9 @@ impl Replicas {
                 partition_epoch: stat.version,
             };
             self.altered_one(&tp, Ok(altered), turn);
+            if self.written.changed.is_empty() && turn.settings.release.isr_changes_are_noted() {
+                look_later(self.me, turn);
+            }
             self.written.changed.insert(tp);
             self.written.last_change = turn.out.now();
         }
@@ -129,11 +130,10 @@ impl Replicas {
 
     /// Notes for the controller which ISRs were written, once they have come to rest.
     pub fn note_isrs(&mut self, turn: &mut Turn<'_, '_>) {
-        turn.out.arm(BrokerTimer::IsrPropagation, LOOK);
         let (now, written) = (turn.out.now(), &mut self.written);
         let rests = now.since(written.last_change) > REST || now.since(written.last_note) > AT_LAST;
-        if written.changed.is_empty() || !written.noting.is_empty() || !rests {
-            return;
+        if !written.noting.is_empty() || !rests {
+            return look_later(self.me, turn);
         }
         let mut tps: Vec<TopicPartition> =
             std::mem::take(&mut written.changed).into_iter().collect();
@@ -148,4 +148,11 @@ impl Replicas {
     pub fn isrs_noted(&mut self) {
         self.written.noting.clear();
     }
+}
+
+/// Looks again at the next time that is due.
+fn look_later(me: BrokerId, turn: &mut Turn<'_, '_>) {
+    let turn_of = u64::from(me.0.unsigned_abs()) % 1000;
+    let rest = LOOK_MS - turn.out.now().as_ms() % LOOK_MS;
+    turn.out.arm(BrokerTimer::IsrPropagation, Span::ms(rest + turn_of));
 }

@@ -144,7 +144,7 @@ impl ConsumerGroups {
             let shown = match what {
                 What::Offsets => {
                     let rows = offset_rows(admin, &described)?;
-                    (rows.len(), text::offsets(&rows))
+                    (rows.len(), text::offsets(&rows, admin.release()))
                 }
                 What::Members(detail) => {
                     let rows = member_rows(&described);

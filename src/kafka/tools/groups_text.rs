@@ -82,7 +82,7 @@ pub fn failure(why: &str) -> String {
 
 /// `--describe`, or `--describe --offsets`. The last row has no line break.
 // Source: ConsumerGroupCommand.printOffsets, printOffsetFormat
-pub fn offsets(rows: &[OffsetRow]) -> String {
+pub fn offsets(rows: &[OffsetRow], release: Release) -> String {
     let width = |least: usize, of: fn(&OffsetRow) -> usize| {
         rows.iter().map(of).max().unwrap_or(0).max(least)
     };
@@ -93,10 +93,11 @@ pub fn offsets(rows: &[OffsetRow]) -> String {
     let mut out = String::new();
     let mut line = |cells: [&str; 9]| {
         let [a, b, c, d, e, f, g, h, i] = cells;
-        let _ = write!(
-            out,
-            "\n{a:group$} {b:topic$} {c:10} {d:15} {e:15} {f:15} {g:member$} {h:host$} {i}"
-        );
+        out.push('\n');
+        if release.groups_are_named_in_rows() {
+            let _ = write!(out, "{a:group$} ");
+        }
+        let _ = write!(out, "{b:topic$} {c:10} {d:15} {e:15} {f:15} {g:member$} {h:host$} {i}");
     };
     line([
         "GROUP",
@@ -191,7 +192,10 @@ pub fn members(rows: &[MemberRow], detail: Detail, release: Release) -> String {
     let mut out = String::from("\n");
     let mut line = |cells: [&str; 7]| {
         let [a, b, c, d, e, f, g] = cells;
-        let _ = write!(out, "{a:group$} {b:member$} ");
+        if release.groups_are_named_in_rows() {
+            let _ = write!(out, "{a:group$} ");
+        }
+        let _ = write!(out, "{b:member$} ");
         if has_static {
             let _ = write!(out, "{c:instance$} ");
         }
@@ -251,7 +255,10 @@ pub fn state(row: &StateRow, release: Release) -> String {
     let mut out = String::new();
     let mut line = |cells: [&str; 5]| {
         let [a, b, c, d, e] = cells;
-        let _ = write!(out, "\n{a:25} {b:width$} {c:20} {d:15} {e}");
+        let _ = match release.groups_are_named_in_rows() {
+            true => write!(out, "\n{a:25} {b:width$} {c:20} {d:15} {e}"),
+            false => write!(out, "\n{b:width$} {c:25} {d:20} {e}"),
+        };
     };
     line(["GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"]);
     line([&row.group, &coordinator, &row.strategy, &row.state, &row.members.to_string()]);
@@ -303,7 +310,7 @@ g               orders          0          -               5               -    
 c1-0123456789   /127.0.0.1      c1
 g               orders          1          3               5               2               \
 -               -               -";
-        assert_eq!(offsets(&rows), expected);
+        assert_eq!(offsets(&rows, Release::V3_9_1), expected);
     }
 
     #[test]

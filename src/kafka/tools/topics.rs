@@ -108,7 +108,7 @@ impl Topics {
         match done {
             Ok(()) => Ok(printed),
             Err(Halt::Waits(next)) => Err(next),
-            Err(Halt::Failed(why)) => Ok(printed + &failure(&why.message)),
+            Err(Halt::Failed(why)) => Ok(printed + &told(&why, admin.release())),
         }
     }
 
@@ -134,10 +134,13 @@ impl Topics {
                 for topic in answer.topics {
                     let Some(error) = topic.error else { continue };
                     let known = error == crate::kafka::error::Error::TopicAlreadyExists;
-                    if !(known && self.if_not_exists) {
-                        let why = Failure::refused(error, topic.error_message.as_deref());
-                        return Err(refused_creation(&name, known, why, admin.release()).into());
+                    if known && self.if_not_exists {
+                        continue;
                     }
+                    if known && !admin.release().tools_tell_what_is_created() {
+                        return Err(plain(&format!("Topic {name} already exists")));
+                    }
+                    return Err(Failure::refused(error, topic.error_message.as_deref()).into());
                 }
                 if admin.release().tools_tell_what_is_created() {
                     printed.push_str(&format!("Created topic {name}.\n"));
@@ -169,7 +172,10 @@ impl Topics {
             Response::DescribeConfigs(answer) => answer.results,
             other => panic!("describe-configs was answered by {}", other.name()),
         };
-        let moves = reassignments(admin, &topics)?;
+        let moves = match admin.release().moves_are_wished_in_zookeeper() {
+            true => Moves::new(),
+            false => reassignments(admin, &topics)?,
+        };
         for topic in &topics {
             if let Some(error) = topic.error {
                 return Err(Failure::refused(error, None).into());
@@ -264,20 +270,19 @@ impl Topics {
     }
 }
 
-/// What is told of a topic that was not made.
-// Source: TopicCommand.main: since 2.4 an ExecutionException is unwrapped before it is told
-fn refused_creation(name: &TopicName, is_there: bool, why: Failure, release: Release) -> Failure {
-    let message = match () {
-        () if release.tools_tell_what_is_created() => return why,
-        () if is_there => format!("Topic {name} already exists"),
-        () => format!("{}: {}", why.class(), why.message),
-    };
-    Failure { message, ..why }
+/// What is told of a failure: since 2.4 that of a broker is unwrapped.
+// Source: TopicCommand.main
+fn told(why: &Failure, release: Release) -> String {
+    match why.exception == ILLEGAL_ARGUMENT || release.tools_tell_what_is_created() {
+        true => failure(&why.message),
+        false => failure(&format!("{}: {}", why.class(), why.message)),
+    }
 }
 
+const ILLEGAL_ARGUMENT: &str = "IllegalArgumentException";
+
 pub(super) fn plain(message: &str) -> Halt {
-    let exception = "IllegalArgumentException";
-    Halt::Failed(Failure::new(exception, message.to_owned()))
+    Halt::Failed(Failure::new(ILLEGAL_ARGUMENT, message.to_owned()))
 }
 
 /// `1:2,2:1` as lists of brokers, one a partition.

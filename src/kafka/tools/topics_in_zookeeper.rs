@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::Admin;
-use super::admin::{Failure, Halt};
+use super::admin::Halt;
 use super::topics::{Topics, check_assignment, plain};
 use super::topics_text::{COLLISION, PartitionDescription, TopicDescription, describe};
 use crate::kafka::broker::{check_topic_configs, check_topic_name};
@@ -300,5 +300,5 @@ fn refuse(error: PlacementError, admin: &Admin<'_>) -> Halt {
                 .into()
         }
     };
-    Failure::new("InvalidReplicationFactorException", message).into()
+    plain(&message)
 }
