@@ -125,7 +125,7 @@ fn topics(run: Run<'_>) -> Vec<String> {
 }
 
 /// The names of the situations, in the order of their numbers.
-const NAMES: [&str; 7] = [
+const NAMES: [&str; 14] = [
     "situation.controller",
     "situation.zombie",
     "situation.cut-off",
@@ -133,13 +133,20 @@ const NAMES: [&str; 7] = [
     "situation.election",
     "situation.too-soon",
     "situation.member",
+    "situation.minority",
+    "situation.zk-zombie",
+    "situation.short-cut",
+    "situation.slow-disk",
+    "situation.all-again",
+    "situation.coordinator",
+    "situation.rolling",
 ];
 
 /// The situations that can be watched, each under its number.
 pub fn situations() -> Vec<Entry> {
     let entry = |(number, name): (usize, &&'static str)| Entry {
         words: Phrase::key(name),
-        key: number.to_string(),
+        key: if number < 10 { number.to_string() } else { String::new() },
         does: Does::Begin(number),
     };
     (1..).zip(&NAMES).map(entry).collect()
@@ -152,7 +159,7 @@ mod tests {
     use crate::sim::{SimTime, Span, Telling};
 
     /// What must have happened two minutes into each situation.
-    const TURNS: [&str; 7] = [
+    const TURNS: [&str; 14] = [
         "controller-elected",
         "controller-resigned",
         "session-expired",
@@ -160,6 +167,13 @@ mod tests {
         "zk-leading",
         "broker-fatal",
         "group-stable",
+        "quorum-lost",
+        "quorum-lost",
+        "zk-disconnected",
+        "learner-lost",
+        "zk-leading",
+        "coordinator-lost",
+        "controller-elected",
     ];
 
     #[test]
@@ -177,6 +191,21 @@ mod tests {
                 record.facts().any(|fact| fact.key() == turn)
             });
             assert!(turned, "situation {number} has no {turn}");
+        }
+    }
+
+    #[test]
+    fn no_session_is_lost_where_the_name_says_so() {
+        for number in [5, 8, 10, 11, 12] {
+            let recording = Recording::situation(number).expect("every name has a recording");
+            let mut lab = Lab::new(recording);
+            lab.advance_to(SimTime::ZERO + Span::secs(120));
+            let expired = |index: usize| {
+                let record = lab.trace().get(index).expect("the index lies in the trace");
+                record.facts().any(|fact| fact.key() == "session-expired")
+            };
+            let first = (0..lab.position()).find(|index| expired(*index));
+            assert_eq!(first, None, "situation {number}");
         }
     }
 

@@ -122,7 +122,7 @@ pub const KEYS: &[Key] = &[
     key("d", "D", Act::Verb('D'), "page.key.drop"),
     key("a", "A", Act::Add, "page.key.add"),
     key("/", "/", Act::Find, "page.key.find"),
-    key("1", "1 – 7", Act::Situations, "page.key.situations"),
+    key("1", "1 – 9", Act::Situations, "page.key.situations"),
     key("Enter", "Enter", Act::Verbs, "page.key.verbs"),
     key("`", "`", Act::Console, "page.key.console"),
     key("e", "E", Act::Run, "page.key.run"),

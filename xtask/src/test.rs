@@ -10,7 +10,7 @@ use crate::site;
 use crate::tools::{self, Wanted};
 
 const WASM: &str = "wasm32-unknown-unknown";
-const SEEDS: &str = "200";
+const SEEDS: &str = "2000";
 
 /// What has passed and failed so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -25,7 +25,7 @@ use crate::ui::view::{Over, View, use_view};
 use crate::ui::visit::{Visit, use_visit};
 use crate::ui::{focus_first, focus_next, push_first};
 
-/// How many lines a list shows.
+/// How many lines of what is found are shown.
 const SHOWN: usize = 12;
 
 /// What lies over the page, if anything does.
@@ -214,8 +214,9 @@ fn list(entries: Vec<Entry>, on: (View, Scene, Visit), keys: Option<Keys>) -> An
             };
             lines.push(line.into_any());
         }
-        let more = lines.len().saturating_sub(SHOWN);
-        lines.truncate(SHOWN);
+        let shown = if field { SHOWN } else { lines.len() };
+        let more = lines.len().saturating_sub(shown);
+        lines.truncate(shown);
         let note = match (lines.len(), more) {
             (0, _) => Some(view.key("page.find.nothing")),
             (_, 0) => None,
