@@ -100,6 +100,31 @@ impl Release {
         self >= Release::V2_3_1
     }
 
+    /// Whether `kafka-topics` tells the class of what was thrown, and speaks and writes as it did
+    /// first.
+    // Source: kafka.admin.TopicCommand, AdminUtils (0.8.2)
+    pub fn topics_tool_is_the_first(self) -> bool {
+        self <= Release::V0_8_2_2
+    }
+
+    /// Whether the last replica leaves the ISR too where unclean leaders may be elected.
+    // Source: KafkaController.removeReplicaFromIsr (0.8.2 to 1.0)
+    pub fn isrs_may_be_empty(self) -> bool {
+        self <= Release::V0_10_2_2
+    }
+
+    /// Whether it is noted that an unclean leader has yet to be confirmed.
+    // Source: KIP-704 (3.2)
+    pub fn unclean_leaders_are_noted(self) -> bool {
+        self >= Release::V3_9_1
+    }
+
+    /// Whether the offsets topic has one replica unless the settings say otherwise.
+    // Source: OffsetManagerConfig.DefaultOffsetsTopicReplicationFactor (0.8.2)
+    pub fn keeps_one_copy_of_offsets(self) -> bool {
+        self <= Release::V0_8_2_2
+    }
+
     /// Whether a topic may be deleted unless the settings say otherwise.
     // Source: KAFKA-5384 (1.0)
     pub fn deletes_topics_by_default(self) -> bool {

@@ -25,7 +25,7 @@ use super::control::{
     AllocateProducerIdsRequest, AllocateProducerIdsResponse, AlterPartitionRequest,
     AlterPartitionResponse, ControlledShutdownRequest, ControlledShutdownResponse,
 };
-use super::election::LeaderAndIsr;
+use super::election::{LeaderAndIsr, LeaderRecovery};
 use super::id::{BrokerEpoch, BrokerId, ControllerEpoch, TopicName, TopicPartition};
 use super::message::{Request, Response};
 use super::release::Release;
@@ -494,7 +494,10 @@ impl Controller {
 
     /// A broker's own words on the ISR of a partition that is to be written.
     fn state_data(&self, leadership: &LeaderAndIsr) -> crate::zk::stat::Bytes {
-        let leadership = leadership.clone();
+        let mut leadership = leadership.clone();
+        if !self.release.unclean_leaders_are_noted() {
+            leadership.recovery = LeaderRecovery::Recovered;
+        }
         znodes::StateZnode { leadership, controller_epoch: self.epoch }.encode()
     }
 

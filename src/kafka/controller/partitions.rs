@@ -362,6 +362,7 @@ fn nobody_for(cause: Cause) -> Error {
     }
 }
 
-fn unclean_of(config: Option<Config>) -> Option<bool> {
+/// Whether a topic's settings allow unclean leaders, if they say so.
+pub(super) fn unclean_of(config: Option<Config>) -> Option<bool> {
     config?.get("unclean.leader.election.enable")?.parse().ok()
 }

@@ -13,10 +13,11 @@ use crate::kafka::election::LeaderAndIsr;
 use crate::kafka::id::{BrokerId, LeaderEpoch, TopicPartition};
 use crate::kafka::java_hash;
 use crate::kafka::words::{BrokerFact, Brokers};
-use crate::kafka::znodes;
-use crate::kafka::zookeeper::Replies;
+use crate::kafka::znodes::{self, ConfigType};
+use crate::kafka::zookeeper::{self, Replies};
 use crate::sim::OrdMap;
 use crate::zk::reply::{Error as ZkError, OpResult};
+use crate::zk::request::Op;
 
 /// What may be done.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -39,7 +40,12 @@ impl Controller {
             Step::To(replicas, phase) => self.bring_replicas(replicas, phase, turn),
             Step::OfBroker(broker, tps, phase) => self.bring_of_broker(broker, tps, phase),
             Step::ReadIsrs(broker, tps) => {
-                let reads = tps.iter().map(|tp| turn.zk.get_data(znodes::state(tp))).collect();
+                let mut reads: Vec<Op> =
+                    tps.iter().map(|tp| turn.zk.get_data(znodes::state(tp))).collect();
+                if self.release.isrs_may_be_empty() {
+                    let config = |tp: &TopicPartition| ConfigType::Topics.entity(tp.topic.as_str());
+                    reads.extend(tps.iter().map(|tp| turn.zk.get_data(config(tp))));
+                }
                 self.ask(reads, Step::IsrsRead(broker, tps), turn);
             }
             Step::IsrsRead(broker, tps) => self.isrs_read(broker, &tps, replies, turn),
@@ -154,13 +160,19 @@ impl Controller {
     ) {
         let mut decided = Vec::new();
         let mut writes = Vec::new();
-        for (tp, reply) in tps.iter().zip(replies) {
+        for (place, (tp, reply)) in tps.iter().zip(replies).enumerate() {
             let Some(found) = leadership_in(reply) else { continue };
+            let unclean = replies.get(tps.len() + place).is_some_and(|config| {
+                let config = zookeeper::found(config, znodes::decode_config);
+                let of_broker = turn.settings.unclean_leader_election_enable;
+                super::partitions::unclean_of(config).unwrap_or(of_broker)
+            });
+            let last = if unclean { Last::Leaves } else { Last::Stays };
             if !found.state.isr.contains(&broker) {
                 self.replica_is_offline(broker, tp, found);
                 continue;
             }
-            let state = without(broker, &found.state);
+            let state = without(broker, &found.state, last);
             writes.push(self.write_state(tp, &state, found.partition_epoch));
             decided.push((tp.clone(), state));
         }
@@ -208,11 +220,18 @@ impl Controller {
     }
 }
 
+/// Whether the last replica leaves the ISR as well.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Last {
+    Stays,
+    Leaves,
+}
+
 /// A leadership without that broker: it leads no more, and is out of the ISR unless it is the last.
-fn without(broker: BrokerId, state: &LeaderAndIsr) -> LeaderAndIsr {
+fn without(broker: BrokerId, state: &LeaderAndIsr, last: Last) -> LeaderAndIsr {
     let leader = if state.leader == broker { BrokerId::NONE } else { state.leader };
     let mut isr = state.isr.clone();
-    if isr.len() > 1 {
+    if isr.len() > 1 || last == Last::Leaves {
         isr.retain(|&id| id != broker);
     }
     let leader_epoch = LeaderEpoch(state.leader_epoch.0 + 1);
@@ -259,7 +278,7 @@ mod tests {
         ];
         for ((leader, isr), (then, left)) in table {
             let left = LeaderAndIsr { leader_epoch: LeaderEpoch(4), ..state(then, left) };
-            assert_eq!(without(BrokerId(1), &state(leader, isr)), left);
+            assert_eq!(without(BrokerId(1), &state(leader, isr), Last::Stays), left);
         }
     }
 }

@@ -9,7 +9,9 @@
 use std::sync::Arc;
 
 use super::admin::{Admin, Failure, Halt};
-use super::topics_text::{COLLISION, PartitionDescription, TopicDescription, describe, failure};
+use super::topics_text::{
+    COLLISION, PartitionDescription, TopicDescription, describe, failure, first_failure,
+};
 use super::{Arguments, Usage};
 use crate::kafka::admin::{
     ConfigEntry, ConfigResource, ConfigSource, CreatePartitionsRequest, CreatePartitionsTopic,
@@ -273,6 +275,9 @@ impl Topics {
 /// What is told of a failure: since 2.4 that of a broker is unwrapped.
 // Source: TopicCommand.main
 fn told(why: &Failure, release: Release) -> String {
+    if release.topics_tool_is_the_first() {
+        return first_failure(why);
+    }
     match why.exception == ILLEGAL_ARGUMENT || release.tools_tell_what_is_created() {
         true => failure(&why.message),
         false => failure(&format!("{}: {}", why.class(), why.message)),

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::Admin;
-use super::admin::Halt;
+use super::admin::{Failure, Halt};
 use super::topics::{Topics, check_assignment, plain};
 use super::topics_text::{COLLISION, PartitionDescription, TopicDescription, describe};
 use crate::kafka::broker::{check_topic_configs, check_topic_name};
@@ -48,11 +48,20 @@ impl Topics {
             }
             None => self.place_new(admin)?,
         };
-        check_topic_name(&name, admin.release()).map_err(|words| plain(&words))?;
+        check_topic_name(&name, admin.release()).map_err(|words| {
+            match admin.release().topics_tool_is_the_first() {
+                true => Failure::new("InvalidTopicException", words).into(),
+                false => plain(&words),
+            }
+        })?;
         let look = Op::Exists { path: znodes::topic(&name), watch: false };
         if admin.in_zookeeper(vec![look])?[0].is_ok() {
             return match self.if_not_exists {
                 true => Ok(()),
+                false if admin.release().topics_tool_is_the_first() => {
+                    let words = format!("Topic \"{name}\" already exists.");
+                    Err(Failure::new("TopicExistsException", words).into())
+                }
                 false => Err(plain(&format!("Topic '{name}' already exists."))),
             };
         }
@@ -150,6 +159,11 @@ impl Topics {
             let known = topic.partitions.into_iter();
             let mut replicas: Replicas = known.map(|(of, to)| (of, to.replicas)).collect();
             replicas.extend(self.added(&name, count, &replicas, &brokers, admin)?);
+            if admin.release().topics_tool_is_the_first() {
+                let path = ConfigType::Topics.entity(name.as_str());
+                let data = znodes::encode_config(&self.configs.iter().cloned().collect());
+                admin.in_zookeeper(vec![Op::SetData { path, data, version: -1 }])?;
+            }
             let data = topic_data(replicas, admin);
             let set = Op::SetData { path: znodes::topic(&name), data, version: -1 };
             admin.in_zookeeper(vec![set])?;
@@ -170,6 +184,11 @@ impl Topics {
     ) -> Told<Replicas> {
         let first = known.get(&0).cloned().unwrap_or_default();
         let now = i32::try_from(known.len()).expect("partitions are counted in i32");
+        let is_first = admin.release().topics_tool_is_the_first();
+        if count <= now && is_first {
+            let words = "The number of partitions for a topic can only be increased".into();
+            return Err(Failure::new("AdminOperationException", words).into());
+        }
         if count <= now {
             return Err(plain(&format!(
                 "The number of partitions for a topic can only be increased. Topic {name} \
@@ -182,7 +201,12 @@ impl Topics {
         }
         let place_of = |id: &BrokerId| brokers.iter().position(|broker| broker.id >= *id);
         let start = first.first().and_then(place_of).unwrap_or(0);
-        let start = u32::try_from(start).expect("brokers are few");
+        let mut start = u32::try_from(start).expect("brokers are few");
+        if is_first {
+            // A broker's id for its place, of the partition that a hash map gives first.
+            let taken = known.get(&1).and_then(|replicas| replicas.first()).or(first.first());
+            start = taken.map_or(0, |id| id.0.unsigned_abs());
+        }
         let deal = Deal {
             partitions: count - now,
             replication_factor: i32::try_from(first.len()).expect("replicas are few"),
@@ -196,6 +220,9 @@ impl Topics {
     fn existing_in_zookeeper(&self, admin: &mut Admin<'_>) -> Told<Vec<TopicName>> {
         let names = self.names(admin)?;
         match &self.topic {
+            Some(topic) if names.is_empty() && admin.release().topics_tool_is_the_first() => {
+                Err(Failure::new("", format!("Topic {topic} does not exist")).into())
+            }
             Some(topic) if names.is_empty() && !self.if_exists => {
                 let place = admin.zookeeper_connect();
                 Err(plain(&format!("Topic {topic} does not exist on ZK path {place}")))
@@ -210,7 +237,9 @@ impl Topics {
         printed: &mut String,
     ) -> Told<()> {
         for name in self.existing_in_zookeeper(admin)? {
-            let mark = create(znodes::delete_topic(&name), Bytes::NULL);
+            let empty = admin.release().topics_tool_is_the_first();
+            let data = if empty { Bytes::from("") } else { Bytes::NULL };
+            let mark = create(znodes::delete_topic(&name), data);
             printed.push_str(&match admin.in_zookeeper(vec![mark])?[0] {
                 Err(ZkError::NodeExists) => {
                     format!("Topic {name} is already marked for deletion.\n")
@@ -300,5 +329,8 @@ fn refuse(error: PlacementError, admin: &Admin<'_>) -> Halt {
                 .into()
         }
     };
-    plain(&message)
+    match admin.release().topics_tool_is_the_first() {
+        true => Failure::new("AdminOperationException", message).into(),
+        false => plain(&message),
+    }
 }

@@ -5,6 +5,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use super::admin::Failure;
 use crate::kafka::id::{BrokerId, TopicName};
 use crate::kafka::release::Release;
 
@@ -103,6 +104,19 @@ pub const COLLISION: &str = "WARNING: Due to limitations in metric names, topics
 /// The text of a failure.
 pub fn failure(why: &str) -> String {
     format!("Error while executing topic command : {why}\n")
+}
+
+/// The same as it was told first, with the exception; one without a class is told plainly.
+// Source: TopicCommand.main (0.8.2)
+pub fn first_failure(why: &Failure) -> String {
+    let (class, words) = (why.exception, &why.message);
+    let package = match class {
+        "" => return format!("{words}\n"),
+        "AdminOperationException" => "kafka.admin",
+        "NumberFormatException" | "IllegalArgumentException" => "java.lang",
+        _ => "kafka.common",
+    };
+    format!("Error while executing topic command {words}\n{package}.{class}: {words}\n\n")
 }
 
 #[cfg(test)]
