@@ -196,21 +196,21 @@ impl fmt::Display for NewProducer {
 
 /// The process of a new consumer.
 pub(super) fn consumer(new: &NewConsumer, cluster: &Cluster) -> Result<AnyProcess, Refusal> {
-    let settings =
-        new.to_settings(bootstrap(cluster)?, super::any_process::bootstrap(cluster).release);
+    let Bootstrap { processes, release, .. } = bootstrap(cluster)?;
+    let settings = new.to_settings(processes, release);
     Ok(AnyProcess::Consumer(Box::new(Consumer::new(settings))))
 }
 
 /// The process of a new producer.
 pub(super) fn producer(new: &NewProducer, cluster: &Cluster) -> Result<AnyProcess, Refusal> {
-    let settings =
-        new.to_settings(bootstrap(cluster)?, super::any_process::bootstrap(cluster).release);
+    let Bootstrap { processes, release, .. } = bootstrap(cluster)?;
+    let settings = new.to_settings(processes, release);
     Ok(AnyProcess::Producer(Box::new(Producer::new(settings))))
 }
 
-fn bootstrap(cluster: &Cluster) -> Result<Arc<[ProcessId]>, Refusal> {
-    let processes = super::any_process::bootstrap(cluster).processes;
-    if processes.is_empty() { Err(Refusal::NoBroker) } else { Ok(processes) }
+fn bootstrap(cluster: &Cluster) -> Result<Bootstrap, Refusal> {
+    let known = super::any_process::bootstrap(cluster);
+    if known.processes.is_empty() { Err(Refusal::NoBroker) } else { Ok(known) }
 }
 
 /// Reads the words of a tool's command line, options and all.
@@ -227,10 +227,7 @@ pub(super) fn tool(
     words: &[Arc<str>],
     cluster: &Cluster,
 ) -> Result<AnyProcess, Refusal> {
-    let bootstrap = super::any_process::bootstrap(cluster);
-    if bootstrap.processes.is_empty() {
-        return Err(Refusal::NoBroker);
-    }
+    let bootstrap = bootstrap(cluster)?;
     let words: Vec<String> = words.iter().map(|word| word.to_string()).collect();
     let tool = Tool::read(name, &words, bootstrap).expect("checked when it was read");
     Ok(AnyProcess::Tool(Box::new(tool)))
