@@ -74,10 +74,14 @@ pub enum Note {
 
 /// Who waits for an append.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Waiter {
+pub enum Waiter {
+    /// A producer.
     Client(Caller),
+    /// The group coordinator of this broker.
     Groups(AppendId),
+    /// The transaction coordinator of this broker, for a `transactional.id`.
     Transactions(Arc<str>),
+    /// The transaction coordinator that has sent markers.
     Markers(Caller, ProducerId, TransactionResult),
 }
 

@@ -10,7 +10,7 @@ use crate::kafka::group::{Caller as Member, Desk, GroupTimer, Wish};
 use crate::kafka::id::{CONSUMER_OFFSETS, TopicPartition};
 use crate::kafka::message::RequestMessage;
 use crate::kafka::record::{ProducerStamp, RecordBatch};
-use crate::kafka::replicas::Note;
+use crate::kafka::replicas::{Note, Waiter};
 use crate::kafka::wire::Caller;
 use crate::kafka::words::Words;
 use crate::sim::Outbox;
@@ -91,7 +91,7 @@ impl Running {
                         base_sequence: 0,
                     });
                     let turn = turn!(self, site, out);
-                    self.replicas.append_for_groups(id, tp, batch, turn);
+                    self.replicas.append_for(Waiter::Groups(id), tp, batch, turn);
                 }
             }
         }

@@ -19,6 +19,7 @@ use crate::kafka::message::{
     TransactionalProducer, WriteTxnMarkersRequest, WriteTxnMarkersResponse,
 };
 use crate::kafka::record::{Content, ProducerStamp, Record, RecordBatch};
+use crate::kafka::replicas::Waiter;
 use crate::kafka::transaction::{Aim, Pending, TransactionMetadata, TransactionState};
 use crate::kafka::wire::{Caller, Purpose};
 use crate::kafka::words::{BrokerTimer, Words};
@@ -173,7 +174,8 @@ impl Running {
         let tp = TopicPartition::new(TRANSACTION_STATE, number);
         self.transactions.entry(id).pending = Some(Pending::Write { next, whom });
         let batch = RecordBatch::new(vec![record]);
-        self.replicas.append_for_transactions(id.clone(), tp, batch, turn!(self, site, out));
+        let waiter = Waiter::Transactions(id.clone());
+        self.replicas.append_for(waiter, tp, batch, turn!(self, site, out));
     }
 
     /// The log has taken what was written, or has not.

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use super::{Note, Part, Replicas, Waiter, WaitingProduce};
 use crate::kafka::broker::Turn;
 use crate::kafka::error::Error;
-use crate::kafka::group::AppendId;
 use crate::kafka::id::{CONSUMER_OFFSETS, Offset, TopicPartition};
 use crate::kafka::message::WriteTxnMarkersResponse;
 use crate::kafka::message::{Acks, PartitionProduceResponse, ProduceRequest, ProduceResponse};
@@ -39,30 +38,17 @@ impl Replicas {
         self.wait_for(Waiter::Client(caller), parts, deadline, turn);
     }
 
-    /// Takes records of the group coordinator.
-    pub fn append_for_groups(
+    /// Takes records of a coordinator on this broker.
+    pub fn append_for(
         &mut self,
-        id: AppendId,
+        waiter: Waiter,
         tp: TopicPartition,
         batch: RecordBatch,
         turn: &mut Turn<'_, '_>,
     ) {
         let part = self.append(&tp, batch, Acks::All, turn);
         let deadline = turn.out.now() + turn.settings.offsets_commit_timeout;
-        self.wait_for(Waiter::Groups(id), vec![(tp, part)], deadline, turn);
-    }
-
-    /// Takes what the transaction coordinator knows of a producer.
-    pub fn append_for_transactions(
-        &mut self,
-        id: Arc<str>,
-        tp: TopicPartition,
-        batch: RecordBatch,
-        turn: &mut Turn<'_, '_>,
-    ) {
-        let part = self.append(&tp, batch, Acks::All, turn);
-        let deadline = turn.out.now() + turn.settings.offsets_commit_timeout;
-        self.wait_for(Waiter::Transactions(id), vec![(tp, part)], deadline, turn);
+        self.wait_for(waiter, vec![(tp, part)], deadline, turn);
     }
 
     /// Takes the marker of a transaction's end in each partition.
