@@ -200,20 +200,20 @@ pub struct Held {
 impl Held {
     /// What people call it, if it is known whose it is.
     pub fn called(&self) -> Option<Phrase> {
-        let key = match self.age {
-            Age::Only => "page.session.of",
-            Age::Old => "page.session.old",
-            Age::New => "page.session.new",
-        };
-        Some(Phrase::key(key).with_phrase("owner", story::called(self.owner.as_ref()?)))
+        self.by_age(["page.session.of", "page.session.old", "page.session.new"])
     }
 
     /// The same where a sentence begins with it.
     pub fn whose(&self) -> Option<Phrase> {
+        self.by_age(["page.session.whose", "page.session.whose-old", "page.session.whose-new"])
+    }
+
+    /// The words for an only, an old or a new session of its owner.
+    fn by_age(&self, [only, old, new]: [&'static str; 3]) -> Option<Phrase> {
         let key = match self.age {
-            Age::Only => "page.session.whose",
-            Age::Old => "page.session.whose-old",
-            Age::New => "page.session.whose-new",
+            Age::Only => only,
+            Age::Old => old,
+            Age::New => new,
         };
         Some(Phrase::key(key).with_phrase("owner", story::called(self.owner.as_ref()?)))
     }

@@ -212,7 +212,7 @@ fn obey(act: Act, view: View, mirror: Mirror, scene: Scene, playback: Playback, 
         Act::Help => view.lay(Over::Help),
         Act::Legend => view.lay(Over::Legend),
         Act::Blank => view.lay(Over::Blank),
-        Act::Console => view.console.update(|open| *open = !*open),
+        Act::Console => view.turn_console(),
         Act::Full if view.shows_one() => view.seat.update(|seat| *seat = seat.next()),
         Act::Full => view.full.update(|full| *full = !*full),
     }

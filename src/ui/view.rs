@@ -255,6 +255,11 @@ impl View {
         }
     }
 
+    /// Puts the console in the seat of the lanes, or the lanes again.
+    pub fn turn_console(self) {
+        self.console.update(|open| *open = !*open);
+    }
+
     /// Goes one step up: out of what lies over the page, then out of the selection.
     pub fn up(self) {
         if self.over.get_untracked() == Over::Nothing {

@@ -39,7 +39,7 @@ pub fn Transport() -> impl IntoView {
             <span class="vr"></span>
             <Takes/>
             <button class="btn bare console-button" aria-keyshortcuts="`" aria-pressed=move || view.console.get().to_string()
-                on:click=move |_| view.console.update(|open| *open = !*open)>
+                on:click=move |_| view.turn_console()>
                 {move || view.key("page.panel.console")}<kbd class="kbd">"`"</kbd>
             </button>
         </section>
