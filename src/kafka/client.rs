@@ -13,7 +13,8 @@ use super::error::Error;
 use super::id::{BrokerId, ClientId, CorrelationId, LeaderEpoch, TopicName, TopicPartition};
 use super::message::{BrokerAddress, MetadataResponse, PartitionMetadata};
 use super::message::{Request, RequestMessage, TopicMetadata};
-use super::words::{Words, print_row};
+use super::record::Content;
+use super::words::{Timer, Words, print_row};
 use crate::sim::{Draw, OrdMap, Outbox, ProcessId, SimTime, Span, sort};
 
 /// Which broker a client asks when any will do.
@@ -33,12 +34,14 @@ pub struct Calls<P> {
     client_id: ClientId,
     last: i32,
     under_way: OrdMap<CorrelationId, Call<P>>,
+    /// When the timer runs out that was armed for the first of them to be late.
+    watched_until: Option<SimTime>,
 }
 
 impl<P: Clone> Calls<P> {
     /// No calls.
     pub fn new(client_id: ClientId) -> Calls<P> {
-        Calls { client_id, last: 0, under_way: OrdMap::new() }
+        Calls { client_id, last: 0, under_way: OrdMap::new(), watched_until: None }
     }
 
     /// Makes a call that may take this long.
@@ -81,9 +84,19 @@ impl<P: Clone> Calls<P> {
         self.under_way.values().find(|call| call.deadline <= now).map(|call| call.to)
     }
 
-    /// When the first call will be overdue.
-    pub fn deadline(&self) -> Option<SimTime> {
-        self.under_way.values().map(|call| call.deadline).min()
+    /// Arms the timer for the first call that will be overdue, unless it runs.
+    pub fn watch(&mut self, timer: impl Into<Timer>, out: &mut Outbox<'_, Words>) {
+        let deadline = self.under_way.values().map(|call| call.deadline).min();
+        let runs = self.watched_until.is_some_and(|armed| armed > out.now());
+        if let Some(deadline) = deadline.filter(|_| !runs) {
+            self.watched_until = Some(deadline);
+            out.arm(timer, deadline.since(out.now()));
+        }
+    }
+
+    /// The timer has run out.
+    pub fn timer_ran_out(&mut self) {
+        self.watched_until = None;
     }
 
     /// The purposes of all calls to a peer, the oldest first.
@@ -268,6 +281,16 @@ impl fmt::Display for Partitions {
 /// A key or a value in a fact; none prints `-`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Shown(pub Option<Arc<str>>);
+
+impl Shown {
+    /// A record's key or value.
+    pub fn of(content: Option<&Content>) -> Shown {
+        Shown(content.map(|content| match content {
+            Content::Text(text) => text.clone(),
+            typed => Arc::from(typed.to_string()),
+        }))
+    }
+}
 
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -99,7 +99,6 @@ pub struct Consumer {
     resting_until: SimTime,
     /// Before then it does not ask for metadata again.
     metadata_due: SimTime,
-    request_timer: Option<SimTime>,
 }
 
 impl Consumer {
@@ -117,7 +116,6 @@ impl Consumer {
             metadata_failures: 0,
             resting_until: SimTime::ZERO,
             metadata_due: SimTime::ZERO,
-            request_timer: None,
             settings: Arc::new(settings),
         }
     }
@@ -250,19 +248,11 @@ impl Consumer {
                 Activity::Stalled | Activity::Ended => {}
             }
         }
-        self.watch_calls(out);
-    }
-
-    fn watch_calls(&mut self, out: &mut Outbox<'_, Words>) {
-        let Some(deadline) = self.calls.deadline() else { return };
-        if self.request_timer.is_none_or(|armed| armed <= out.now()) {
-            self.request_timer = Some(deadline);
-            out.arm(ConsumerTimer::Request, deadline.since(out.now()));
-        }
+        self.calls.watch(ConsumerTimer::Request, out);
     }
 
     fn give_up_overdue(&mut self, out: &mut Outbox<'_, Words>) {
-        self.request_timer = None;
+        self.calls.timer_ran_out();
         while let Some(peer) = self.calls.overdue(out.now()) {
             out.hangup(peer);
             self.hung_up(peer, out);

@@ -3,7 +3,6 @@
 //! *Invariant: records of a partition are handed out in order, each once for each assignment.*
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use super::words::{ConsumerFact, OffsetReset, Poll};
 use super::{Consumer, Purpose};
@@ -15,7 +14,7 @@ use crate::kafka::message::{
     ListOffsetsResponse, OffsetFetchRequest, OffsetFetchResponse, PartitionFetchResponse,
     TransactionResult,
 };
-use crate::kafka::record::{Content, Record};
+use crate::kafka::record::Record;
 use crate::kafka::words::Words;
 use crate::sim::{OrdMap, Outbox, ProcessId};
 
@@ -309,18 +308,12 @@ impl Consumer {
             while let Some((offset, epoch, record)) = reading.fetched.pop_front() {
                 let leader_epoch = Some(epoch);
                 reading.position = Position::At { offset: offset.next(), leader_epoch };
-                let (key, value) = (shown(record.key.as_ref()), shown(record.value.as_ref()));
+                let (key, value) =
+                    (Shown::of(record.key.as_ref()), Shown::of(record.value.as_ref()));
                 let partition = partition.clone();
                 out.tell(ConsumerFact::RecordRead { partition, offset, key, value });
             }
             reading.position = reading.beyond.take().unwrap_or(reading.position);
         }
     }
-}
-
-fn shown(content: Option<&Content>) -> Shown {
-    Shown(content.map(|content| match content {
-        Content::Text(text) => text.clone(),
-        typed => Arc::from(typed.to_string()),
-    }))
 }

@@ -15,7 +15,7 @@ use crate::kafka::message::{
     FetchPartition, FetchRequest, FetchResponse, Isolation, ListOffsetsAt, ListOffsetsRequest,
     ListOffsetsResponse, MetadataRequest, MetadataResponse,
 };
-use crate::kafka::record::{Content, Record};
+use crate::kafka::record::Record;
 use crate::kafka::words::Words;
 use crate::kafka::znodes::{self, BrokerZnode};
 use crate::kafka::zookeeper::{Asker, Replies, Reply, children, found};
@@ -267,10 +267,7 @@ impl OldConsumer {
             while let Some((offset, record)) = held.fetched.pop_front() {
                 held.consumed = offset.next();
                 let (partition, stream) = (partition.clone(), held.stream);
-                let value = Shown(record.value.map(|content| match content {
-                    Content::Text(text) => text,
-                    typed => Arc::from(typed.to_string()),
-                }));
+                let value = Shown::of(record.value.as_ref());
                 out.tell(OldFact::StreamRecord { partition, offset, value, stream });
             }
         }

@@ -26,7 +26,7 @@ use super::id::{Offset, TopicPartition};
 use super::message::{Response, ResponseMessage};
 use super::words::{Message, Request as Ask, Text, Timer, Words};
 use super::zookeeper::{Asker, Heard, Zookeeper};
-use crate::sim::{Event, OrdMap, Outbox, Process, ProcessId, SimTime};
+use crate::sim::{Event, OrdMap, Outbox, Process, ProcessId};
 use crate::zk;
 
 mod fetching;
@@ -87,7 +87,6 @@ pub struct OldConsumer {
     commits: VecDeque<Occasion>,
     finding: Finding,
     coordinator: Option<ProcessId>,
-    request_timer: Option<SimTime>,
 }
 
 impl OldConsumer {
@@ -108,7 +107,6 @@ impl OldConsumer {
             commits: VecDeque::new(),
             finding: Finding::default(),
             coordinator: None,
-            request_timer: None,
             settings: Arc::new(settings),
         }
     }
@@ -218,16 +216,8 @@ impl OldConsumer {
         }
     }
 
-    fn watch_calls(&mut self, out: &mut Outbox<'_, Words>) {
-        let Some(deadline) = self.calls.deadline() else { return };
-        if self.request_timer.is_none_or(|armed| armed <= out.now()) {
-            self.request_timer = Some(deadline);
-            out.arm(OldTimer::Request, deadline.since(out.now()));
-        }
-    }
-
     fn give_up_overdue(&mut self, out: &mut Outbox<'_, Words>) {
-        self.request_timer = None;
+        self.calls.timer_ran_out();
         while let Some(peer) = self.calls.overdue(out.now()) {
             out.hangup(peer);
             self.hung_up(peer, out);
@@ -309,7 +299,7 @@ impl Process for OldConsumer {
             }
             _ => {}
         }
-        self.watch_calls(out);
+        self.calls.watch(OldTimer::Request, out);
     }
 
     fn crash(&mut self) {

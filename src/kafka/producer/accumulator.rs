@@ -38,11 +38,9 @@ impl Batch {
 
     /// Keys and values.
     pub(super) fn shown(&self) -> Vec<(Shown, Shown)> {
-        let text = |content: &Option<Content>| match content {
-            Some(Content::Text(text)) => Shown(Some(text.clone())),
-            _ => Shown(None),
-        };
-        self.records.iter().map(|record| (text(&record.key), text(&record.value))).collect()
+        let shown =
+            |record: &Record| (Shown::of(record.key.as_ref()), Shown::of(record.value.as_ref()));
+        self.records.iter().map(shown).collect()
     }
 
     /// Whether it was given a sequence.

@@ -72,7 +72,6 @@ pub struct Producer {
     metadata_wanted: bool,
     failures: u32,
     resting_until: SimTime,
-    request_timer: Option<SimTime>,
     acked: u64,
     failed: u64,
 }
@@ -94,7 +93,6 @@ impl Producer {
             metadata_wanted: false,
             failures: 0,
             resting_until: SimTime::ZERO,
-            request_timer: None,
             acked: 0,
             failed: 0,
             settings: Arc::new(settings),
@@ -486,12 +484,7 @@ impl Producer {
 
     fn watch(&mut self, out: &mut Outbox<'_, Words>) {
         let now = out.now();
-        if let Some(deadline) = self.calls.deadline()
-            && self.request_timer.is_none_or(|armed| armed <= now)
-        {
-            self.request_timer = Some(deadline);
-            out.arm(ProducerTimer::Request, deadline.since(now));
-        }
+        self.calls.watch(ProducerTimer::Request, out);
         let oldest = self.unplaced.front().map(|waiting| waiting.since + self.settings.max_block);
         let queued = self.accumulator.oldest().map(|since| since + self.settings.delivery_timeout);
         if let Some(first) = oldest.into_iter().chain(queued).min() {
@@ -503,7 +496,7 @@ impl Producer {
     }
 
     fn give_up_overdue(&mut self, out: &mut Outbox<'_, Words>) {
-        self.request_timer = None;
+        self.calls.timer_ran_out();
         while let Some(peer) = self.calls.overdue(out.now()) {
             out.hangup(peer);
             self.hung_up(peer, out);
