@@ -13,6 +13,7 @@ pub mod flight;
 pub mod inspector;
 pub mod lanes;
 pub mod legend;
+pub mod logs;
 pub mod palette;
 pub mod sentence;
 pub mod shape;

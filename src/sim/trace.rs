@@ -63,7 +63,7 @@ pub struct Record<'a, W: Vocabulary> {
 
 impl<'a, W: Vocabulary> Record<'a, W> {
     /// The facts told.
-    pub fn facts(&self) -> impl Iterator<Item = &'a W::Fact> {
+    pub fn facts(&self) -> impl Iterator<Item = &'a W::Fact> + use<'a, W> {
         self.entries.iter().filter_map(|entry| match entry {
             Entry::Fact(fact) => Some(fact),
             _ => None,

@@ -4,6 +4,8 @@
 //! in use: other floors name a key and its fields, as a [`Phrase`].
 //! *Invariant:* every language has the same keys, each with the same fields.
 
+pub mod log;
+
 use std::collections::BTreeMap;
 
 /// A language that the page speaks.

@@ -8,7 +8,7 @@ use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use web_sys::{Element, KeyboardEvent};
 
-use super::view::{Over, View};
+use super::view::{Lower, Over, View};
 
 /// What a key means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,8 +47,8 @@ pub enum Act {
     Fit,
     /// The arrows of the selected event stay.
     Pin,
-    /// The console, or the lanes again.
-    Console,
+    /// Something in the seat of the lanes, or the lanes again.
+    Lower(Lower),
     /// On to the next thing worth seeing.
     Run,
     /// A faster pace.
@@ -124,7 +124,8 @@ pub const KEYS: &[Key] = &[
     key("/", "/", Act::Find, "page.key.find"),
     key("1", "1 – 9", Act::Situations, "page.key.situations"),
     key("Enter", "Enter", Act::Verbs, "page.key.verbs"),
-    key("`", "`", Act::Console, "page.key.console"),
+    key("g", "G", Act::Lower(Lower::Logs), "page.key.logs"),
+    key("`", "`", Act::Lower(Lower::Console), "page.key.console"),
     key("e", "E", Act::Run, "page.key.run"),
     key("+", "+", Act::Faster, "page.key.faster"),
     key("-", "−", Act::Slower, "page.key.slower"),

@@ -31,6 +31,7 @@ use panels::console::Console;
 use panels::head::Head;
 use panels::inspector::Inspector;
 use panels::lanes::Lanes;
+use panels::logs::Logs;
 use panels::over::{self, Overlay};
 use panels::sentence::{Sentence, Spoken};
 use panels::stage::Stage;
@@ -89,7 +90,7 @@ fn Page(
             data-over=move || view.over.get().tag()
             data-lit=move || view.selected.get().is_some().to_string()
             data-full=move || view.full.get().to_string()
-            data-console=move || view.console.get().to_string()>
+            data-lower=move || view.lower.get().tag()>
             <Head act=act/>
             <Switch/>
             <Tree/>
@@ -98,6 +99,7 @@ fn Page(
             <Sentence/>
             <Lanes act=act/>
             <Console/>
+            <Logs/>
             <Transport/>
             <Overlay act=act/>
             <Spoken/>
@@ -212,7 +214,7 @@ fn obey(act: Act, view: View, mirror: Mirror, scene: Scene, playback: Playback, 
         Act::Help => view.lay(Over::Help),
         Act::Legend => view.lay(Over::Legend),
         Act::Blank => view.lay(Over::Blank),
-        Act::Console => view.turn_console(),
+        Act::Lower(lower) => view.turn_lower(lower),
         Act::Full if view.shows_one() => view.seat.update(|seat| *seat = seat.next()),
         Act::Full => view.full.update(|full| *full = !*full),
     }

@@ -91,6 +91,28 @@ impl Seat {
     }
 }
 
+/// What has the seat of the lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lower {
+    /// The lanes.
+    Lanes,
+    /// The console.
+    Console,
+    /// What the processes log.
+    Logs,
+}
+
+impl Lower {
+    /// The name that the style sheet knows.
+    pub fn tag(self) -> &'static str {
+        match self {
+            Lower::Lanes => "lanes",
+            Lower::Console => "console",
+            Lower::Logs => "logs",
+        }
+    }
+}
+
 /// Whether things may travel on the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Motion {
@@ -167,8 +189,8 @@ pub struct View {
     pub fit: RwSignal<bool>,
     /// The event whose arrows stay on the lanes.
     pub pinned: RwSignal<Option<u64>>,
-    /// Whether the console has the seat of the lanes.
-    pub console: RwSignal<bool>,
+    /// What has the seat of the lanes.
+    pub lower: RwSignal<Lower>,
     /// Whether things travel.
     pub motion: RwSignal<Motion>,
     /// Whether single keys act.
@@ -198,7 +220,7 @@ impl View {
             filter: RwSignal::new(String::new()),
             fit: RwSignal::new(false),
             pinned: RwSignal::new(None),
-            console: RwSignal::new(false),
+            lower: RwSignal::new(Lower::Lanes),
             motion: RwSignal::new(motion(asked("motion").as_deref())),
             single_keys: RwSignal::new(asked("keys").as_deref() != Some("off")),
             catalog: RwSignal::new(Arc::new(Catalog::of(language))),
@@ -255,9 +277,9 @@ impl View {
         }
     }
 
-    /// Puts the console in the seat of the lanes, or the lanes again.
-    pub fn turn_console(self) {
-        self.console.update(|open| *open = !*open);
+    /// Puts something in the seat of the lanes, or the lanes again.
+    pub fn turn_lower(self, to: Lower) {
+        self.lower.update(|now| *now = if *now == to { Lower::Lanes } else { to });
     }
 
     /// Goes one step up: out of what lies over the page, then out of the selection.

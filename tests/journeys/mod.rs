@@ -14,6 +14,7 @@ pub const ALL: &[(&str, Journey)] = &[
     ("another broker becomes controller", another_broker_becomes_controller),
     ("an added consumer takes a partition over", an_added_consumer_takes_over),
     ("the console answers what is typed", the_console_answers),
+    ("the logs lead to their events", the_logs_lead_to_events),
     ("the cursor goes back and comes again", the_cursor_goes_back),
     ("a link shows the same state", a_link_shows_the_same_state),
     ("a damaged link is refused", a_damaged_link_is_refused),
@@ -129,6 +130,21 @@ fn the_console_answers(visitor: &Visitor) -> Outcome {
 fn type_line(visitor: &Visitor, line: &str) -> Outcome {
     line.chars().try_for_each(|letter| visitor.press(letter))?;
     visitor.press(ENTER)
+}
+
+fn the_logs_lead_to_events(visitor: &Visitor) -> Outcome {
+    open_running(visitor)?;
+    visitor.press('g')?;
+    let lines = "[...document.querySelectorAll('#logs pre button')]";
+    let started = "[KafkaServer id=1] started (kafka.server.KafkaServer)";
+    let found = format!("{lines}.find((line) => line.textContent.includes('{started}'))");
+    visitor.until("a line of broker 1", &format!("{found} !== undefined"))?;
+    visitor.run("document.querySelector('#logs input').focus()")?;
+    "elected as the controller".chars().try_for_each(|letter| visitor.press(letter))?;
+    visitor.until("that line alone", &format!("{lines}.length === 1"))?;
+    visitor.click("#logs pre button")?;
+    let selected = "document.querySelector('#inspector .name').textContent";
+    visitor.until("the event behind it", &format!("{selected}.includes('/controller')"))
 }
 
 const ENTER: char = '\u{e007}';

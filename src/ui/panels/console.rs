@@ -12,14 +12,14 @@ use crate::lab::Lab;
 use crate::picture::console::{self, Pane, Program, Said, Voice};
 use crate::ui::mirror::use_mirror;
 use crate::ui::scene::use_scene;
-use crate::ui::view::use_view;
+use crate::ui::view::{Lower, use_view};
 
 /// The console panel, where somebody has opened it.
 #[component]
 pub fn Console() -> impl IntoView {
     let view = use_view();
     move || {
-        view.console.get().then(|| {
+        (view.lower.get() == Lower::Console).then(|| {
             view! {
                 <section class="console" id="console" aria-label=move || view.key("page.panel.console")>
                     {pane(Program::ZkCli)}{pane(Program::Tools)}
@@ -80,7 +80,7 @@ fn pane(program: Program) -> AnyView {
             }
             typing.write("");
         }
-        "Escape" => view.console.set(false),
+        "Escape" => view.lower.set(Lower::Lanes),
         key => {
             let done = mirror.with(|lab| typing.press(key, lab));
             if done {

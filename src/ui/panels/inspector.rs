@@ -9,10 +9,13 @@ use super::stage::Drawn;
 use crate::picture::drawing::icon::Icon;
 use crate::picture::drawing::{Light, session};
 use crate::picture::inspector::{Fact, InspectorPicture, Link, Sign, Verb};
+use crate::picture::logs::{self, LogLine};
 use crate::picture::shape::Drawing;
 use crate::picture::target::Target;
 use crate::text::Phrase;
+use crate::text::log::Wording;
 use crate::ui::icon::IconOf;
+use crate::ui::mirror::use_mirror;
 use crate::ui::scene::use_scene;
 use crate::ui::view::{View, use_view};
 
@@ -67,6 +70,12 @@ fn Selected() -> impl IntoView {
     let verbs = Memo::new(move |_| {
         scene.inspector.with(|p| p.as_ref().map(|p| p.verbs.clone()).unwrap_or_default())
     });
+    let (mirror, wording) = (use_mirror(), StoredValue::new(Wording::default()));
+    let logged = Memo::new(move |_| {
+        let event = now.with(|now| now.first().and_then(|link| link.event));
+        let of = |event| wording.with_value(|w| mirror.with(|lab| logs::of_event(lab, w, event)));
+        event.map(of).unwrap_or_default()
+    });
     let back = move || view.say(&Phrase::key("page.chain.back").with("n", causes.with(Vec::len)));
     view! {
         <div class="sec who">
@@ -89,6 +98,7 @@ fn Selected() -> impl IntoView {
         <ol class="why sec">
             {move || effects.get().into_iter().map(|link| link_line(view, link, "due")).collect_view()}
             {move || now.get().into_iter().map(|link| link_line(view, link, "now")).collect_view()}
+            {move || logged.get().into_iter().map(log_line).collect_view()}
             {move || causes.get().into_iter().map(|link| link_line(view, link, "")).collect_view()}
         </ol>
         <div class="sec ends">
@@ -148,6 +158,12 @@ fn VerbOf(verb: Verb) -> impl IntoView {
             <IconOf icon=verb.icon/>{move || view.say(&name)}{key.map(|key| view! { <kbd class="kbd">{key}</kbd> })}
         </button>
     }
+}
+
+/// What the process wrote into its log at that moment.
+fn log_line(line: LogLine) -> impl IntoView {
+    let LogLine { time, level, words, .. } = line;
+    view! { <li class="logged"><code>{time}" "{level}" "{words}</code></li> }
 }
 
 fn link_line(view: View, link: Link, class: &'static str) -> impl IntoView {

@@ -5,6 +5,7 @@ pub mod guide;
 pub mod head;
 pub mod inspector;
 pub mod lanes;
+pub mod logs;
 pub mod over;
 pub mod sentence;
 pub mod stage;

@@ -8,7 +8,7 @@ use crate::text::Phrase;
 use crate::ui::icon::IconOf;
 use crate::ui::mirror::{Mirror, use_mirror};
 use crate::ui::playback::{PACES, Playback, use_playback};
-use crate::ui::view::{View, use_view};
+use crate::ui::view::{Lower, View, use_view};
 
 /// The transport bar.
 #[component]
@@ -38,11 +38,21 @@ pub fn Transport() -> impl IntoView {
             </span>
             <span class="vr"></span>
             <Takes/>
-            <button class="btn bare console-button" aria-keyshortcuts="`" aria-pressed=move || view.console.get().to_string()
-                on:click=move |_| view.turn_console()>
-                {move || view.key("page.panel.console")}<kbd class="kbd">"`"</kbd>
-            </button>
+            <span class="lowers">{LOWERS.map(|lower| turn(view, lower))}</span>
         </section>
+    }
+}
+
+/// What can have the seat of the lanes, with the key of its name and its key on the keyboard.
+const LOWERS: [(Lower, &str, &str); 2] =
+    [(Lower::Logs, "page.panel.logs", "G"), (Lower::Console, "page.panel.console", "`")];
+
+fn turn(view: View, (lower, name, key): (Lower, &'static str, &'static str)) -> impl IntoView {
+    view! {
+        <button class="btn bare" aria-keyshortcuts=key aria-pressed=move || (view.lower.get() == lower).to_string()
+            on:click=move |_| view.turn_lower(lower)>
+            {move || view.key(name)}<kbd class="kbd">{key}</kbd>
+        </button>
     }
 }
 
