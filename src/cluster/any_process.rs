@@ -6,6 +6,7 @@
 use super::{Cluster, Setup, Trace, Words};
 use crate::kafka::broker::Broker;
 use crate::kafka::consumer::Consumer;
+use crate::kafka::old_consumer::OldConsumer;
 use crate::kafka::producer::Producer;
 use crate::kafka::release::Release;
 use crate::kafka::settings::{Directory, Settings};
@@ -31,6 +32,8 @@ pub enum AnyProcess {
     Tool(Box<Tool>),
     /// A member of a group.
     Consumer(Box<Consumer>),
+    /// A member of a group that coordinates in ZooKeeper.
+    OldConsumer(Box<OldConsumer>),
     /// A producer.
     Producer(Box<Producer>),
 }
@@ -48,6 +51,8 @@ pub enum Kind {
     Tool,
     /// A member of a group.
     Consumer,
+    /// A member of a group that coordinates in ZooKeeper.
+    OldConsumer,
     /// A producer.
     Producer,
 }
@@ -61,6 +66,7 @@ impl AnyProcess {
             AnyProcess::Broker(_) => Kind::Broker,
             AnyProcess::Tool(_) => Kind::Tool,
             AnyProcess::Consumer(_) => Kind::Consumer,
+            AnyProcess::OldConsumer(_) => Kind::OldConsumer,
             AnyProcess::Producer(_) => Kind::Producer,
         }
     }
@@ -90,6 +96,11 @@ impl AnyProcess {
         if let AnyProcess::Consumer(consumer) = self { Some(consumer) } else { None }
     }
 
+    /// The consumer that coordinates in ZooKeeper, if it is one.
+    pub fn old_consumer(&self) -> Option<&OldConsumer> {
+        if let AnyProcess::OldConsumer(consumer) = self { Some(consumer) } else { None }
+    }
+
     /// The producer, if it is one.
     pub fn producer(&self) -> Option<&Producer> {
         if let AnyProcess::Producer(producer) = self { Some(producer) } else { None }
@@ -99,9 +110,10 @@ impl AnyProcess {
     pub fn stop_request(&self) -> Option<Request> {
         match self {
             AnyProcess::Zk(_) | AnyProcess::Shell(_) => Some(Request::Zk(zk::Request::Stop)),
-            AnyProcess::Broker(_) | AnyProcess::Consumer(_) | AnyProcess::Producer(_) => {
-                Some(Request::Stop)
-            }
+            AnyProcess::Broker(_)
+            | AnyProcess::Consumer(_)
+            | AnyProcess::OldConsumer(_)
+            | AnyProcess::Producer(_) => Some(Request::Stop),
             AnyProcess::Tool(_) => None,
         }
     }
@@ -117,6 +129,7 @@ impl Process for AnyProcess {
             AnyProcess::Broker(broker) => broker.handle(event, out),
             AnyProcess::Tool(tool) => tool.handle(event, out),
             AnyProcess::Consumer(consumer) => consumer.handle(event, out),
+            AnyProcess::OldConsumer(consumer) => consumer.handle(event, out),
             AnyProcess::Producer(producer) => producer.handle(event, out),
         }
     }
@@ -128,6 +141,7 @@ impl Process for AnyProcess {
             AnyProcess::Broker(broker) => broker.crash(),
             AnyProcess::Tool(tool) => tool.crash(),
             AnyProcess::Consumer(consumer) => consumer.crash(),
+            AnyProcess::OldConsumer(consumer) => consumer.crash(),
             AnyProcess::Producer(producer) => producer.crash(),
         }
     }

@@ -7,15 +7,19 @@
 
 use super::command::{Command, Refusal};
 use super::notation::{Line, Quoted, Trouble, Word};
+use super::work;
 use super::{AnyProcess, Cluster};
 use crate::kafka::consumer::Consumer;
 use crate::kafka::consumer::words::{ConsumerRequest, ConsumerSettings};
+use crate::kafka::old_consumer::OldConsumer;
+use crate::kafka::old_consumer::words::{OldSettings, Wanted};
 use crate::kafka::producer::Producer;
 use crate::kafka::producer::words::{ProducerRequest, ProducerSettings, Steady, ToSend};
 use crate::kafka::release::Release;
 use crate::kafka::tools::{Bootstrap, Tool};
 use crate::kafka::words::Request;
 use crate::sim::{ProcessId, ProcessName, Span};
+use crate::zk::ensemble::Address;
 use std::fmt;
 use std::sync::Arc;
 
@@ -29,6 +33,8 @@ pub struct NewConsumer {
     pub process: ProcessName,
     group: Arc<str>,
     topics: Arc<[Arc<str>]>,
+    /// Where its group coordinates, if that is in ZooKeeper.
+    zookeeper_connect: Option<Arc<str>>,
     settings: Pairs,
 }
 
@@ -90,11 +96,40 @@ impl NewConsumer {
     pub(super) fn parse(process: ProcessName, line: &mut Line) -> Result<NewConsumer, Trouble> {
         let group = line.must("group", "GROUP")?.text.into();
         let topics = line.must("topics", "TOPIC,TOPIC…")?;
-        let topics = topics.text.split(',').map(Arc::from).collect();
-        let mut new = NewConsumer { process, group, topics, settings: Arc::from([]) };
+        let zookeeper_connect = match line.value(CONNECT) {
+            Some(word) if hosts(&word.text).all(|host| host.is_some()) => Some(word.text.into()),
+            Some(word) => return Err(word.is_not("servers like zk1:2181,zk2:2181")),
+            None => None,
+        };
+        let names = topics.text.split(',').map(Arc::from).collect();
+        let settings = Arc::from([]);
+        let mut new = NewConsumer { process, group, topics: names, zookeeper_connect, settings };
+        if new.zookeeper_connect.is_some() {
+            let trial = new.to_old_settings(Release::V0_8_2_2);
+            let mut trial = trial.ok_or_else(|| topics.is_not("topics like orders or orders:2"))?;
+            new.settings = pairs(line, |name, value| trial.set(name, value))?;
+            return Ok(new);
+        }
         let mut trial = new.to_settings(Arc::from([ProcessId(0)]), Release::V3_9_1);
         new.settings = pairs(line, |name, value| trial.set(name, value))?;
         Ok(new)
+    }
+
+    /// The settings of a member that coordinates in ZooKeeper, which says of each topic how many
+    /// streams it wants of it; `None` if that is no number.
+    fn to_old_settings(&self, release: Release) -> Option<OldSettings> {
+        let mut wanted = Vec::new();
+        for topic in &*self.topics {
+            let (name, streams) = topic.split_once(':').unwrap_or((topic, "1"));
+            wanted.push((name.into(), streams.parse().ok().filter(|streams| *streams > 0)?));
+        }
+        let mut settings = OldSettings::new(&self.group, &self.process.0, Wanted::Topics(wanted));
+        settings.host = Some(self.process.0.clone());
+        settings.release = release;
+        for (name, value) in &*self.settings {
+            settings.set(name, value).expect("checked when it was read");
+        }
+        Some(settings)
     }
 
     fn to_settings(&self, bootstrap: Arc<[ProcessId]>, release: Release) -> ConsumerSettings {
@@ -106,6 +141,15 @@ impl NewConsumer {
         }
         settings
     }
+}
+
+/// What sets a member that coordinates in ZooKeeper apart.
+const CONNECT: &str = "zookeeper.connect";
+
+/// The hosts of a connection string; `None` for what is none.
+fn hosts(text: &str) -> impl Iterator<Item = Option<&str>> {
+    let host = |one: &'_ str| one.strip_suffix(":2181").unwrap_or(one).len();
+    text.split(',').map(move |one| Some(&one[..host(one)]).filter(|host| !host.contains(':')))
 }
 
 impl NewProducer {
@@ -177,8 +221,11 @@ pub(super) fn print_record(record: &ToSend) -> String {
 /// As a script writes it, after the verb.
 impl fmt::Display for NewConsumer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let NewConsumer { process, group, topics, settings } = self;
+        let NewConsumer { process, group, topics, zookeeper_connect, settings } = self;
         write!(f, "consumer {process} group={group} topics={}", topics.join(","))?;
+        if let Some(servers) = zookeeper_connect {
+            write!(f, " {CONNECT}={servers}")?;
+        }
         settings.iter().try_for_each(|(name, value)| write!(f, " {name}={value}"))
     }
 }
@@ -196,9 +243,36 @@ impl fmt::Display for NewProducer {
 
 /// The process of a new consumer.
 pub(super) fn consumer(new: &NewConsumer, cluster: &Cluster) -> Result<AnyProcess, Refusal> {
-    let Bootstrap { processes, release, .. } = bootstrap(cluster)?;
+    let Bootstrap { processes, release, ensemble, .. } = bootstrap(cluster)?;
+    if let Some(servers) = &new.zookeeper_connect {
+        return old_consumer(new, servers, (release, &ensemble), cluster);
+    }
+    if !release.has_new_consumers() {
+        return Err(Refusal::NoNewConsumer(release));
+    }
     let settings = new.to_settings(processes, release);
     Ok(AnyProcess::Consumer(Box::new(Consumer::new(settings))))
+}
+
+/// The process of a new member that coordinates in ZooKeeper.
+fn old_consumer(
+    new: &NewConsumer,
+    servers: &str,
+    (release, ensemble): (Release, &[Address]),
+    cluster: &Cluster,
+) -> Result<AnyProcess, Refusal> {
+    if !release.has_old_consumers() {
+        return Err(Refusal::NoOldConsumer(release));
+    }
+    let mut known = Vec::new();
+    for host in hosts(servers).flatten() {
+        let its = ensemble.iter().find(|server| cluster.name(server.process).as_ref() == host);
+        known.push(*its.ok_or_else(|| Refusal::NoServer(host.into()))?);
+    }
+    let mut settings = new.to_old_settings(release).expect("checked when it was read");
+    settings.zookeeper_connect = known.into();
+    settings.directory = work::known_brokers(cluster);
+    Ok(AnyProcess::OldConsumer(Box::new(OldConsumer::new(settings))))
 }
 
 /// The process of a new producer.
@@ -243,7 +317,9 @@ pub(super) fn tool_name(tool: &str, cluster: &Cluster) -> ProcessName {
 /// What is asked of a process when it is told something, if it understands that.
 pub(super) fn request(process: &AnyProcess, act: Act) -> Option<Request> {
     match (process, act) {
-        (AnyProcess::Consumer(_), act) => ConsumerRequest::by_name(act.name()).map(Request::from),
+        (AnyProcess::Consumer(_) | AnyProcess::OldConsumer(_), act) => {
+            ConsumerRequest::by_name(act.name()).map(Request::from)
+        }
         (AnyProcess::Producer(_), Act::Pause) => Some(ProducerRequest::Pause.into()),
         (AnyProcess::Producer(_), Act::Close) => Some(ProducerRequest::Close.into()),
         _ => None,

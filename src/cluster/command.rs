@@ -10,6 +10,7 @@ use super::notation::{Line, Quoted, Trouble, Word};
 use super::work::{self, Work};
 use super::{AnyProcess, Cluster, Kind, Trace};
 use crate::kafka::producer::words::{ProducerRequest, ToSend};
+use crate::kafka::release::Release;
 use crate::kafka::words::Request;
 use crate::sim::{Direction, EventId, Intervention, Power, ProcessId, ProcessName, Span};
 use crate::zk::shell::{self, Shell};
@@ -185,6 +186,8 @@ pub const COMMANDS: &[Row] = &[
         usage: "add broker ID \
                 | add client NAME [timeout=SPAN] \
                 | add consumer NAME group=GROUP topics=TOPIC,TOPIC… [SETTING=VALUE …] \
+                | add consumer NAME group=GROUP topics=TOPIC[:STREAMS],… \
+                zookeeper.connect=SERVER:2181,… [SETTING=VALUE …] (to 1.1.1) \
                 | add producer NAME [topic=TOPIC every=SPAN keys=N] [SETTING=VALUE …]",
         example: "add client z1 timeout=6s",
         parse: add,
@@ -458,6 +461,15 @@ pub enum Refusal {
     /// A client needs a broker.
     #[error("there is no broker")]
     NoBroker,
+    /// It was taken out of Kafka.
+    #[error("Kafka {0} has no consumer that coordinates in ZooKeeper any more: 2.0 removed it")]
+    NoOldConsumer(Release),
+    /// It was not in Kafka yet.
+    #[error("Kafka {0} has no such consumer yet: here one needs zookeeper.connect=zk1:2181")]
+    NoNewConsumer(Release),
+    /// A connection string names nobody.
+    #[error("there is no ZooKeeper server {0}")]
+    NoServer(Arc<str>),
     /// The message is not on its way.
     #[error("no message {0} is on its way")]
     NoMessage(EventId),
@@ -689,6 +701,8 @@ mod tests {
         }
         for text in [
             "add consumer c1 group=g1 topics=orders,clicks session.timeout.ms=6000",
+            "add consumer c1 group=g1 topics=orders:2 zookeeper.connect=zk1:2181,zk2:2181 \
+             rebalance.max.retries=2",
             "add producer p1 topic=orders every=500ms keys=3 acks=1",
             "send p1 topic=orders partition=2",
         ] {
@@ -717,6 +731,34 @@ mod tests {
             "add consumer c1 group=g topics=t acks=1",
             "column 34: “1”; expected a setting acks as it can be",
         );
+        check(
+            "add consumer c1 group=g topics=t zookeeper.connect=zk1:9",
+            "column 34: “zk1:9”; expected servers like zk1:2181,zk2:2181",
+        );
         check("fix process=a draw=b", "column 21: the line ends; expected value=N");
+    }
+
+    #[test]
+    fn each_release_has_its_consumers() {
+        let refused = |release: Release, text: &str| {
+            let mut setup = crate::cluster::Setup::default();
+            setup.release = release;
+            let cluster = crate::cluster::assemble(&setup, &mut Trace::default());
+            let refusal = check(&Command::parse(1, text).expect("it is right"), &cluster).err();
+            refusal.map(|refusal| refusal.to_string())
+        };
+        let new = "add consumer c1 group=g topics=t";
+        let old = "add consumer c1 group=g topics=t zookeeper.connect=zk1,zk2:2181";
+        for release in Release::ALL.iter().copied() {
+            let has = (refused(release, old).is_none(), refused(release, new).is_none());
+            let had = (release <= Release::V1_1_1, release >= Release::V0_10_2_2);
+            assert_eq!(has, had, "{release}");
+        }
+        let gone =
+            "Kafka 3.9.1 has no consumer that coordinates in ZooKeeper any more: 2.0 removed it";
+        assert_eq!(refused(Release::V3_9_1, old).as_deref(), Some(gone));
+        let nobody = "add consumer c1 group=g topics=t zookeeper.connect=zk9";
+        let said = refused(Release::V1_1_1, nobody);
+        assert_eq!(said.as_deref(), Some("there is no ZooKeeper server zk9"));
     }
 }

@@ -122,7 +122,11 @@ fn broker_added(cluster: &Cluster, id: BrokerId) -> Result<Act, Refusal> {
     settings.host = name.0.clone();
     let new = ProcessId(cluster.processes().count() as u16);
     let directory = directory(others.iter().copied().chain([(new, &settings)]));
-    let others: Vec<ProcessId> = others.iter().map(|(id, _)| *id).collect();
+    let others: Vec<ProcessId> = cluster
+        .processes()
+        .filter(|(_, _, process)| known_to(process).is_some())
+        .map(|(id, _, _)| id)
+        .collect();
     Ok(Box::new(move |i| {
         let broker = Broker::new(settings, directory.clone());
         let added = i.add(&name.0, AnyProcess::Broker(Box::new(broker)));
@@ -146,9 +150,23 @@ fn directory<'a>(brokers: impl Iterator<Item = (ProcessId, &'a Settings)>) -> Di
 
 /// What a broker that starts must be told: who was added while it was off.
 pub(super) fn news_for(cluster: &Cluster, id: ProcessId) -> Option<Request> {
-    let broker = cluster.process(id).broker()?;
-    let now = directory(brokers(cluster));
-    (*broker.directory() != now).then_some(Request::Resolve(now))
+    let known = known_to(cluster.process(id))?;
+    let now = known_brokers(cluster);
+    (*known != now).then_some(Request::Resolve(now))
+}
+
+/// Where all brokers are, running or not.
+pub(super) fn known_brokers(cluster: &Cluster) -> Directory {
+    directory(brokers(cluster))
+}
+
+/// Which brokers a process can find, if it reads in ZooKeeper where they are.
+fn known_to(process: &AnyProcess) -> Option<&Directory> {
+    match process {
+        AnyProcess::Broker(broker) => Some(broker.directory()),
+        AnyProcess::OldConsumer(consumer) => Some(&consumer.settings().directory),
+        _ => None,
+    }
 }
 
 fn topic_options(topic: &str, partitions: u16, replicas: &Replicas) -> Vec<String> {

@@ -327,6 +327,12 @@ impl Release {
         self <= Release::V1_1_1
     }
 
+    /// Whether there are consumers whose groups a broker coordinates.
+    // Source: KafkaConsumer (0.9)
+    pub fn has_new_consumers(self) -> bool {
+        self >= Release::V0_10_2_2
+    }
+
     /// Whether `kafka-consumer-groups` has columns of one width, and shows nothing of members while
     /// nothing is committed.
     // Source: ConsumerGroupCommand (0.10.2)

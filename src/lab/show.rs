@@ -9,10 +9,13 @@ use crate::kafka::broker::{Broker, Phase, Running};
 use crate::kafka::client::Partitions;
 use crate::kafka::group_record::OffsetAndMetadata;
 use crate::kafka::words::Brokers;
+use crate::kafka::znodes::consumers::{ConsumerZnode, KeptGroup};
 use crate::sim::Power;
+use crate::zk::database::Database;
 use crate::zk::four_letter;
 use crate::zk::quorum_peer::PeerRole;
 use crate::zk::stat::Owner;
+use std::sync::Arc;
 
 /// Something to be shown, and of what.
 #[derive(Clone, Debug)]
@@ -173,8 +176,7 @@ fn full_lines(text: &str) -> impl Iterator<Item = String> {
 /// The znodes of the server that has applied the most.
 fn tree(lab: &Lab, line: &mut Line) -> Result<Vec<String>, Trouble> {
     let top = line.word_if_any().map_or("/".to_owned(), |word| word.text);
-    let servers = lab.cluster().processes().filter_map(|(_, _, process)| process.zk()?.database());
-    let Some(database) = servers.max_by_key(|database| database.last_zxid) else {
+    let Some(database) = database(lab) else {
         return Ok(vec!["no server serves".to_owned()]);
     };
     let below = |path: &str| path.starts_with(&top) && !path.starts_with("/zookeeper");
@@ -215,7 +217,7 @@ fn group(lab: &Lab, line: &mut Line) -> Result<Vec<String>, Trouble> {
     let word = line.word("a group")?;
     let running = brokers(lab);
     let mut kept = running.iter().filter_map(|running| running.groups().group(&word.text));
-    let Some(group) = kept.next() else { return Ok(vec!["no coordinator keeps it".into()]) };
+    let Some(group) = kept.next() else { return Ok(group_in_zookeeper(lab, &word.text)) };
     let (state, generation) = (group.state.name(), group.generation);
     let mut lines = vec![format!("{} state={state} generation={generation}", group.group_id)];
     for member in group.in_order() {
@@ -228,6 +230,31 @@ fn group(lab: &Lab, line: &mut Line) -> Result<Vec<String>, Trouble> {
     };
     lines.extend(group.offsets.iter().map(offset));
     Ok(lines)
+}
+
+/// The same of a group that coordinates in ZooKeeper.
+fn group_in_zookeeper(lab: &Lab, name: &str) -> Vec<String> {
+    let known = database(lab).map(|database| KeptGroup::of(&database.tree, &name.into()));
+    let kept = known.unwrap_or_default();
+    let member = |(id, znode): &(Arc<str>, Option<ConsumerZnode>)| {
+        let wanted = znode.iter().flat_map(|znode| &znode.subscription);
+        let wanted: Vec<String> = wanted.map(|(topic, n)| format!("{topic}:{n}")).collect();
+        format!("{id} wants={}", wanted.join(","))
+    };
+    let mut lines: Vec<String> = kept.members.iter().map(member).collect();
+    lines.extend(kept.owners.iter().map(|(tp, thread)| format!("{tp} owner={thread}")));
+    lines.extend(kept.offsets.iter().map(|(tp, offset)| format!("{tp} offset={offset}")));
+    if lines.is_empty() {
+        vec!["no coordinator keeps it, nor does ZooKeeper".into()]
+    } else {
+        lines
+    }
+}
+
+/// What the server has that has applied the most.
+fn database(lab: &Lab) -> Option<&Database> {
+    let servers = lab.cluster().processes().filter_map(|(_, _, process)| process.zk()?.database());
+    servers.max_by_key(|database| database.last_zxid)
 }
 
 fn brokers(lab: &Lab) -> Vec<&Running> {

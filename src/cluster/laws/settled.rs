@@ -8,6 +8,7 @@ use crate::kafka::broker::{Broker, Phase};
 use crate::kafka::consumer::{Activity, Standing};
 use crate::kafka::controller::{Knowledge, PartitionPhase};
 use crate::kafka::id::{BrokerId, TopicPartition};
+use crate::kafka::old_consumer::{self, OldConsumer};
 use crate::kafka::partition::Partition;
 use crate::kafka::znodes;
 use crate::sim::{Power, ProcessId};
@@ -90,6 +91,9 @@ pub fn is_meant_to_run(process: &AnyProcess) -> bool {
         AnyProcess::Tool(_) => false,
         AnyProcess::Zk(_) | AnyProcess::Broker(_) | AnyProcess::Shell(_) => true,
         AnyProcess::Consumer(consumer) => consumer.activity() == Activity::Polling,
+        AnyProcess::OldConsumer(consumer) => {
+            !matches!(consumer.activity(), old_consumer::Activity::Closing)
+        }
         AnyProcess::Producer(producer) => producer.is_running(),
     }
 }
@@ -112,12 +116,20 @@ fn restful(cluster: &Cluster, id: ProcessId, process: &AnyProcess) -> Verdict {
         AnyProcess::Consumer(consumer) => {
             none((consumer.standing() != Standing::Stable).then_some("has no share of its group"))
         }
+        AnyProcess::OldConsumer(consumer) => old_member_rests(consumer),
         AnyProcess::Tool(_) => Ok(()),
         AnyProcess::Shell(shell) => {
             let state = shell.client().map(|client| client.state());
             none((state != Some(State::Connected)).then_some("has no session"))
         }
     }
+}
+
+/// It owns its share, or has given up for good, as real ones do.
+fn old_member_rests(consumer: &OldConsumer) -> Verdict {
+    let rests = matches!(consumer.standing(), old_consumer::Standing::Balanced)
+        || matches!(consumer.standing(), old_consumer::Standing::GaveUp);
+    none((!rests).then_some("has not rebalanced"))
 }
 
 /// It serves, and everything it leads has all replicas in sync.

@@ -26,7 +26,7 @@ use super::id::{Offset, TopicPartition};
 use super::message::{Response, ResponseMessage};
 use super::words::{Message, Request as Ask, Text, Timer, Words};
 use super::zookeeper::{Asker, Heard, Zookeeper};
-use crate::sim::{Event, OrdMap, Outbox, Process, ProcessId};
+use crate::sim::{Draw, Event, OrdMap, Outbox, Process, ProcessId};
 use crate::zk;
 
 mod fetching;
@@ -41,6 +41,9 @@ use fetching::Finding;
 use offsets::{Committing, Occasion};
 use rebalance::Balance;
 use words::{OldFact, OldSettings, OldTimer, Storage};
+
+/// The first digits of a random UUID, in a consumer's id.
+pub const UUID: Draw = Draw("consumer-uuid");
 
 /// Why a broker was called.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -68,6 +71,19 @@ pub enum Activity {
     Broken,
     /// It closes the consumer, or has.
     Closing,
+}
+
+/// How a rebalance goes or went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Standing {
+    /// There was none yet.
+    New,
+    /// One is under way: which attempt, from 0.
+    Rebalancing(u32),
+    /// It owns what it was to own.
+    Balanced,
+    /// All attempts failed: it owns nothing until something wakes it again.
+    GaveUp,
 }
 
 /// An old consumer and its application.
@@ -126,6 +142,11 @@ impl OldConsumer {
         self.activity
     }
 
+    /// How its last rebalance goes or went.
+    pub fn standing(&self) -> Standing {
+        self.balance.standing()
+    }
+
     /// Its handle to ZooKeeper.
     pub fn zookeeper(&self) -> &Zookeeper {
         &self.zk
@@ -147,7 +168,7 @@ impl OldConsumer {
             Heard::Expired if self.activity == Activity::Closing => self.closed(out),
             Heard::Session(_) => self.session(out),
             Heard::Expired => {
-                self.balance.forget();
+                self.forget(out);
                 self.zk.reopen(out);
             }
             Heard::Watched(event) => self.watched(&event, out),
@@ -263,10 +284,18 @@ impl OldConsumer {
     }
 
     fn boot(&mut self, out: &mut Outbox<'_, Words>) {
+        self.name_itself(out);
         self.zk.open(out);
         if self.settings.auto_commit_enable {
             out.arm(OldTimer::AutoCommit, self.settings.auto_commit_interval);
         }
+    }
+
+    // Source: ZookeeperConsumerConnector.consumerIdString
+    fn name_itself(&mut self, out: &mut Outbox<'_, Words>) {
+        let Some(host) = self.settings.host.clone() else { return };
+        let (at, uuid) = (out.now().as_ms(), out.draw(UUID, 0..1 << 32));
+        Arc::make_mut(&mut self.settings).consumer_id = format!("{host}-{at}-{uuid:08x}").into();
     }
 
     fn keeps_offsets_in_kafka(&self) -> bool {

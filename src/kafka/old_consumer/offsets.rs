@@ -54,6 +54,15 @@ impl OldConsumer {
         self.next_commit(out);
     }
 
+    /// Who rebalances does not wait for its commit any more; it is made all the same.
+    pub(super) fn commit_for_nothing(&mut self) {
+        let waits = |occasion: &Occasion| *occasion == Occasion::Rebalance;
+        self.commits.retain(|occasion| !waits(occasion));
+        if let Some(one) = self.committing.as_mut().filter(|one| waits(&one.occasion)) {
+            one.occasion = Occasion::Interval;
+        }
+    }
+
     fn next_commit(&mut self, out: &mut Outbox<'_, Words>) {
         if self.committing.is_some() {
             return;
@@ -193,6 +202,9 @@ impl OldConsumer {
             .filter_map(|(tp, committed)| Some((tp, committed?.offset)))
             .collect();
         let claims = std::mem::take(&mut self.balance.claims);
+        if claims.is_empty() {
+            return;
+        }
         let offset =
             |(tp, _): &(TopicPartition, Arc<str>)| known.get(tp).copied().unwrap_or(Offset::NONE);
         let offsets = claims.iter().map(offset).collect();

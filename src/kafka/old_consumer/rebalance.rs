@@ -10,7 +10,7 @@ use super::fetching::Held;
 use super::offsets::Occasion;
 use super::streams::{in_claim_order, is_allowed, registrations, thread_number, wanted};
 use super::words::{OldFact, OldTimer, Strategy, Wanted};
-use super::{Activity, OldConsumer};
+use super::{Activity, OldConsumer, Standing};
 use crate::kafka::assignor::PartitionCounts;
 use crate::kafka::assignor::old::{ThreadAssignment, range, round_robin};
 use crate::kafka::client::Partitions;
@@ -95,22 +95,36 @@ pub(super) struct Balance {
     is_known: bool,
     /// The topics that the pattern has matched last.
     matching: Vec<Arc<str>>,
+    /// What the last rebalance that ended came to.
+    ended: Option<Standing>,
 }
 
 impl Balance {
+    pub(super) fn standing(&self) -> Standing {
+        match self.running {
+            Some(_) => Standing::Rebalancing(self.attempt),
+            None => self.ended.unwrap_or(Standing::New),
+        }
+    }
+
     /// Whether it has been registered, and so is a member.
     pub(super) fn is_registered(&self) -> bool {
         self.is_known
     }
-
-    /// The session is over: what was being done is void.
-    pub(super) fn forget(&mut self) {
-        self.running = None;
-        self.asked = None;
-    }
 }
 
 impl OldConsumer {
+    /// The session is over: what was being done is void.
+    pub(super) fn forget(&mut self, out: &mut Outbox<'_, Words>) {
+        self.balance.running = None;
+        self.balance.asked = None;
+        self.balance.claims.clear();
+        self.commit_for_nothing();
+        for timer in [OldTimer::WarmUp, OldTimer::Backoff, OldTimer::RegisterAgain] {
+            out.disarm(timer);
+        }
+    }
+
     /// There is a session: registers.
     pub(super) fn session(&mut self, out: &mut Outbox<'_, Words>) {
         if self.balance.is_known {
@@ -254,7 +268,8 @@ impl OldConsumer {
             return;
         }
         if std::mem::take(&mut self.balance.explicit) {
-            self.run(Runner::Events, out);
+            let waits = self.activity == Activity::Waiting;
+            self.run(if waits { Runner::Application } else { Runner::Events }, out);
         } else if std::mem::take(&mut self.balance.waiting) {
             self.run(Runner::Watcher, out);
         }
@@ -486,10 +501,11 @@ impl OldConsumer {
             self.activity = Activity::Reading;
             out.tell(OldFact::StreamsReady { consumer: self.id() });
         }
-        self.end_run(out);
+        self.end_run(Standing::Balanced, out);
     }
 
-    fn end_run(&mut self, out: &mut Outbox<'_, Words>) {
+    fn end_run(&mut self, came_to: Standing, out: &mut Outbox<'_, Words>) {
+        self.balance.ended = Some(came_to);
         let ended = self.balance.running.take();
         if ended == Some(Runner::Watcher) && std::mem::take(&mut self.balance.triggered) {
             self.balance.waiting = true;
@@ -519,7 +535,7 @@ impl OldConsumer {
         if in_main {
             self.activity = Activity::Broken;
         }
-        self.end_run(out);
+        self.end_run(Standing::GaveUp, out);
     }
 }
 

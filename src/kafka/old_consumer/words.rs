@@ -63,6 +63,8 @@ pub struct OldSettings {
     pub group_id: GroupId,
     /// What follows the group's name in the consumer's id.
     pub consumer_id: Arc<str>,
+    /// If there is no `consumer.id`: the host, of which it makes one that nobody had before.
+    pub host: Option<Arc<str>>,
     pub wanted: Wanted,
     pub zookeeper_session_timeout: Span,
     /// `rebalance.backoff.ms`; if not set, `zookeeper.sync.time.ms`.
@@ -90,6 +92,7 @@ impl OldSettings {
             directory: Directory::default(),
             group_id: group.into(),
             consumer_id: consumer.into(),
+            host: None,
             wanted,
             zookeeper_session_timeout: Span::secs(6),
             rebalance_backoff: Span::secs(2),
@@ -111,6 +114,7 @@ impl OldSettings {
     pub fn set(&mut self, name: &str, value: &str) -> Option<()> {
         let ms = || value.parse().ok().map(Span::ms);
         match (name, value) {
+            ("consumer.id", _) => (self.consumer_id, self.host) = (value.into(), None),
             ("zookeeper.session.timeout.ms", _) => self.zookeeper_session_timeout = ms()?,
             ("zookeeper.sync.time.ms" | "rebalance.backoff.ms", _) => {
                 self.rebalance_backoff = ms()?;
@@ -140,6 +144,15 @@ impl OldSettings {
             _ => return None,
         }
         Some(())
+    }
+
+    /// Whether this is the name of a thread of this consumer, or of one that it was before.
+    pub fn is_named_in(&self, thread: &str) -> bool {
+        let own = match &self.host {
+            Some(host) => format!("{}_{host}-", self.group_id),
+            None => format!("{}-", self.id()),
+        };
+        thread.starts_with(&own)
     }
 
     /// The consumer's id in its group.

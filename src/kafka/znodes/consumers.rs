@@ -10,6 +10,7 @@ use crate::kafka::id::{GroupId, Offset, TopicPartition};
 use crate::sim::OrdMap;
 use crate::zk::path::Path;
 use crate::zk::stat::Bytes;
+use crate::zk::tree::Tree;
 
 /// Its children are the members of a group.
 pub fn consumer_ids(group: &GroupId) -> Path {
@@ -34,6 +35,54 @@ pub fn encode_offset(offset: Offset) -> Bytes {
 /// What somebody wrote there, if it can be read.
 pub fn decode_offset(data: &Bytes) -> Option<Offset> {
     Some(Offset(std::str::from_utf8(data.as_slice()).ok()?.parse().ok()?))
+}
+
+/// What ZooKeeper keeps of a group.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeptGroup {
+    /// The members that are registered, by their ids, and what they want.
+    pub members: Vec<(Arc<str>, Option<ConsumerZnode>)>,
+    /// The thread that owns each partition.
+    pub owners: OrdMap<TopicPartition, Arc<str>>,
+    /// How far the group is.
+    pub offsets: OrdMap<TopicPartition, Offset>,
+}
+
+impl KeptGroup {
+    /// What a tree has of this group.
+    pub fn of(tree: &Tree, group: &GroupId) -> KeptGroup {
+        let text = |data: &Bytes| Arc::from(String::from_utf8_lossy(data.as_slice()).as_ref());
+        let mut kept = KeptGroup::default();
+        let top = Path::new(&format!("/consumers/{group}"));
+        let ids = consumer_ids(group);
+        for id in tree.znode(&ids).iter().flat_map(|ids| ids.children.iter()) {
+            let znode =
+                tree.znode(&ids.child(id)).and_then(|znode| ConsumerZnode::decode(&znode.data));
+            kept.members.push((id.clone(), znode));
+        }
+        for (tp, data) in partitions(tree, &top.child("owners")) {
+            kept.owners.insert(tp, text(data));
+        }
+        for (tp, data) in partitions(tree, &top.child("offsets")) {
+            kept.offsets.extend(decode_offset(data).map(|offset| (tp, offset)));
+        }
+        kept
+    }
+}
+
+/// The znodes of partitions below the one of something.
+fn partitions<'a>(tree: &'a Tree, top: &Path) -> Vec<(TopicPartition, &'a Bytes)> {
+    let mut found = Vec::new();
+    for topic in tree.znode(top).iter().flat_map(|top| top.children.iter()) {
+        let below = top.child(topic);
+        for number in tree.znode(&below).iter().flat_map(|topic| topic.children.iter()) {
+            let znode = tree.znode(&below.child(number));
+            if let (Some(znode), Ok(partition)) = (znode, number.parse()) {
+                found.push((TopicPartition::new(&**topic, partition), &znode.data));
+            }
+        }
+    }
+    found
 }
 
 /// A member of a group: `/consumers/G/ids/C`.
