@@ -1,15 +1,14 @@
-//! What the brokers and clients hold: logs with their leaders, crowns, coordinators, groups.
+//! What the brokers and producers hold: logs with their leaders, crowns, coordinators, windows.
 //!
+//! Not here: the groups of consumers (`groups`).
 //! What a process believes is shown as its belief; what only ZooKeeper or a newer broker knows is
 //! taken from whoever has heard it last. *Invariant:* a copy of a partition begins at the same
 //! offset on every broker, so that the gates stand under each other.
 
 use super::ensemble::{self, Run};
-use super::stage::{
-    Broker, Cell, Crown, Group, Life, Member, Office, Producer, Replica, Slot, Stand, life_key,
-};
+use super::groups;
+use super::stage::{Broker, Crown, Life, Office, Producer, Replica, Slot, Stand, life_key};
 use crate::kafka::broker::{self, Phase};
-use crate::kafka::consumer::{Consumer, Position};
 use crate::kafka::id::{BrokerId, CONSUMER_OFFSETS, Offset, TopicPartition};
 use crate::kafka::java_hash::coordinator_partition;
 use crate::kafka::message::Acks;
@@ -23,14 +22,17 @@ use crate::text::Phrase;
 const SHOWN: i64 = 13;
 
 /// Every broker process.
-fn processes<'a>(run: Run<'a>) -> impl Iterator<Item = (ProcessId, &'a str, &'a broker::Broker)> {
+pub fn processes<'a>(
+    run: Run<'a>,
+) -> impl Iterator<Item = (ProcessId, &'a str, &'a broker::Broker)> {
     run.cluster.processes().filter_map(|(id, name, process)| Some((id, name, process.broker()?)))
 }
 
 /// What is known of every partition by the broker that heard of it last.
-type Known<'a> = OrdMap<&'a TopicPartition, &'a Partition>;
+pub type Known<'a> = OrdMap<&'a TopicPartition, &'a Partition>;
 
-fn known<'a>(run: Run<'a>) -> Known<'a> {
+/// What is known of every partition.
+pub fn known<'a>(run: Run<'a>) -> Known<'a> {
     let mut known = Known::new();
     for (_, _, broker) in processes(run) {
         let Some(running) = broker.running() else { continue };
@@ -221,13 +223,19 @@ fn committed(run: Run<'_>) -> OrdMap<String, i64> {
     let mut committed: OrdMap<String, i64> = OrdMap::new();
     for group in processes(run).filter_map(|(_, _, broker)| broker.running()) {
         for group in group.groups().groups() {
-            for (tp, offset) in group.offsets.iter() {
-                let least = committed.entry(tp.to_string()).or_insert(offset.offset.0);
-                *least = (*least).min(offset.offset.0);
-            }
+            let offsets = group.offsets.iter().map(|(tp, offset)| (tp, offset.offset.0));
+            offsets.for_each(|(tp, offset)| note_least(&mut committed, tp, offset));
         }
     }
+    for group in groups::in_zookeeper(run) {
+        group.offsets.iter().for_each(|(tp, offset)| note_least(&mut committed, tp, offset.0));
+    }
     committed
+}
+
+fn note_least(committed: &mut OrdMap<String, i64>, tp: &TopicPartition, offset: i64) {
+    let least = committed.entry(tp.to_string()).or_insert(offset);
+    *least = (*least).min(offset);
 }
 
 /// The producers as the stage shows them.
@@ -255,67 +263,6 @@ pub fn producers(run: Run<'_>) -> Vec<Producer> {
         })
     });
     producers.collect()
-}
-
-/// The groups as the stage shows them: one frame a name, its members the consumers of it.
-pub fn groups(run: Run<'_>) -> Vec<Group> {
-    let mut by_name: OrdMap<String, Vec<(ProcessId, &str, &Consumer)>> = OrdMap::new();
-    for (id, name, process) in run.cluster.processes() {
-        if let Some(consumer) = process.consumer() {
-            let group = consumer.settings().group_id.to_string();
-            by_name.entry(group).or_default().push((id, name, consumer));
-        }
-    }
-    let known = known(run);
-    by_name.into_iter().map(|(name, members)| group(run, &known, name, &members)).collect()
-}
-
-fn group(
-    run: Run<'_>,
-    known: &Known<'_>,
-    name: String,
-    consumers: &[(ProcessId, &str, &Consumer)],
-) -> Group {
-    let kept = processes(run).filter_map(|(_, _, broker)| broker.running()?.groups().group(&name));
-    let kept = kept.max_by_key(|group| group.generation);
-    let topic = consumers.first().and_then(|(_, _, c)| c.settings().topics.first().cloned());
-    let columns: Vec<&TopicPartition> =
-        known.keys().filter(|tp| Some(&tp.topic) == topic.as_ref()).copied().collect();
-    let members = consumers.iter().map(|(id, name, consumer)| Member {
-        name: name.to_string(),
-        life: run.life(*id),
-        cells: columns.iter().map(|tp| cell(run, known, consumer, tp)).collect(),
-        lag: columns.iter().map(|tp| behind(known, consumer, tp)).sum(),
-    });
-    let state = kept.map_or("Empty", |group| group.state.name());
-    Group {
-        members: members.collect(),
-        state: state.to_string(),
-        generation: kept.map_or(0, |group| group.generation.0),
-        topic: topic.map(|topic| topic.to_string()).unwrap_or_default(),
-        partitions: columns.iter().map(|tp| tp.partition).collect(),
-        name,
-    }
-}
-
-fn cell(run: Run<'_>, known: &Known<'_>, consumer: &Consumer, tp: &TopicPartition) -> Cell {
-    if !consumer.partitions().contains_key(tp) {
-        return Cell::Empty;
-    }
-    let leader = known.get(tp).map(|partition| format!("broker{}", partition.leader));
-    let leader = leader.and_then(|name| run.cluster.find(&name));
-    let served = leader.is_some_and(|leader| run.life(leader) == Life::Running);
-    if served { Cell::Owns } else { Cell::Waits }
-}
-
-/// How many committed records of a partition a consumer has not read yet.
-fn behind(known: &Known<'_>, consumer: &Consumer, tp: &TopicPartition) -> i64 {
-    let Some(reading) = consumer.partitions().get(tp) else { return 0 };
-    let high_watermark = known.get(tp).map_or(0, |partition| partition.hw.0);
-    match reading.position {
-        Position::At { offset, .. } => (high_watermark - offset.0).max(0),
-        Position::Unknown | Position::ToBeReset => 0,
-    }
 }
 
 #[cfg(test)]

@@ -225,7 +225,10 @@ impl Chronicle {
                 self.led(cluster, at, field("partition"), field("leader"));
             }
             "partitions-assigned" => self.member(record, Stage::Owning(field("now"))),
-            "partitions-revoked" | "partitions-lost" => self.member(record, Stage::Joining),
+            "rebalance-succeeded" => self.member(record, Stage::Owning(field("partitions"))),
+            "partitions-revoked" | "partitions-lost" | "rebalance-began" => {
+                self.member(record, Stage::Joining);
+            }
             _ => {}
         }
     }
@@ -341,7 +344,7 @@ pub fn is_broker(cluster: &Cluster, id: ProcessId) -> bool {
 
 /// Whether a process is a consumer.
 pub fn is_member(cluster: &Cluster, id: ProcessId) -> bool {
-    cluster.process(id).kind() == Kind::Consumer
+    matches!(cluster.process(id).kind(), Kind::Consumer | Kind::OldConsumer)
 }
 
 /// The id in a broker's name: `1` of `broker1`.
@@ -353,5 +356,6 @@ fn broker_id(name: &str) -> &str {
 fn interesting(key: &str) -> bool {
     const PREFIXES: [&str; 7] =
         ["process-", "zk-", "session-", "controller-", "leader-", "replica-", "partitions-"];
-    key == "looking" || PREFIXES.iter().any(|prefix| key.starts_with(prefix))
+    matches!(key, "looking" | "rebalance-succeeded")
+        || PREFIXES.iter().any(|prefix| key.starts_with(prefix))
 }

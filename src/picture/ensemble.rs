@@ -7,6 +7,7 @@ use super::story;
 use super::target::Target;
 use super::tree::Watch;
 use crate::cluster::{AnyProcess, Cluster, Record, Trace};
+use crate::kafka::old_consumer::words::OldSettings;
 use crate::lab::Lab;
 use crate::sim::{EventId, OrdMap, Power, ProcessId, SimTime, Telling};
 use crate::text::Phrase;
@@ -324,7 +325,8 @@ fn connection(cluster: &Cluster, session: SessionId) -> Option<(String, String)>
     Some(if is_used(&first) { first } else { open.find(is_used).unwrap_or(first) })
 }
 
-/// The process whose session it is: the one that says so, else the broker that it registered.
+/// The process whose session it is: the one that says so, else the broker or the member of a
+/// group that it registered.
 fn owner(cluster: &Cluster, database: &Database, session: SessionId) -> Option<String> {
     let says = |(_, _, process): &(ProcessId, &str, &AnyProcess)| {
         session_of(process).is_some_and(|(own, _)| own == session)
@@ -333,19 +335,37 @@ fn owner(cluster: &Cluster, database: &Database, session: SessionId) -> Option<S
         return Some(name.to_string());
     }
     let paths = database.tree.ephemerals(session)?;
-    let ids = crate::kafka::znodes::broker_ids();
-    let registered = paths.sorted().find_map(|path| path.strip_prefix(&format!("{ids}/")));
-    registered.map(|id| format!("broker{id}"))
+    paths.sorted().find_map(|path| match path.split('/').collect::<Vec<_>>()[..] {
+        ["", "brokers", "ids", id] => Some(format!("broker{id}")),
+        ["", "consumers", _, "ids", id] => Some(member(cluster, id)?.to_string()),
+        _ => None,
+    })
+}
+
+/// The process that has this id in its group, or had it in a life before.
+pub fn member<'a>(cluster: &'a Cluster, id: &str) -> Option<&'a str> {
+    let is_its = |settings: &OldSettings| id == settings.id() || settings.is_named_in(id);
+    let mut members =
+        cluster.processes().filter_map(|(_, name, process)| Some((name, process.old_consumer()?)));
+    members.find(|(_, consumer)| is_its(consumer.settings())).map(|(name, _)| name)
 }
 
 /// The session of a process and the server it is connected to, as the process believes.
 pub fn session_of(process: &AnyProcess) -> Option<(SessionId, Option<String>)> {
-    let shell = process.shell().and_then(|shell| shell.client()).map(|c| (c.session(), c.server()));
-    let broker = process.broker().and_then(|broker| broker.running()).map(|running| {
-        let client = running.zookeeper().client();
-        (client.session(), client.server())
-    });
-    let (session, server) = shell.or(broker)?;
+    let (session, server) = match process {
+        AnyProcess::Shell(shell) => {
+            (shell.session(), shell.client().and_then(|client| client.server()))
+        }
+        AnyProcess::Broker(broker) => {
+            let client = broker.running()?.zookeeper().client();
+            (client.session(), client.server())
+        }
+        AnyProcess::OldConsumer(consumer) => {
+            let client = consumer.zookeeper().client();
+            (client.session(), client.server())
+        }
+        _ => return None,
+    };
     Some((session, server.map(|server| server.to_string())))
         .filter(|(id, _)| *id != SessionId::NONE)
 }

@@ -7,11 +7,14 @@ use super::brokers;
 use super::drawing::icon::Icon;
 use super::drawing::{seconds, server, session};
 use super::ensemble::{self, Held, Run};
+use super::groups;
 use super::stage::{self, Age, Cell, Life, Role, Session, Stand, Thread};
 use super::story::{self, About};
 use super::target::Target;
 use super::znode_value;
+use crate::kafka::old_consumer::{Activity, OldConsumer, Standing};
 use crate::kafka::words::{Message, Words};
+use crate::kafka::znodes::consumers::group_offset;
 use crate::sim::{Flight, Landing, ProcessId, SimTime, Vocabulary};
 use crate::text::Phrase;
 use crate::zk::stat::Owner;
@@ -216,6 +219,14 @@ fn process(run: Run<'_>, name: &str) -> Option<InspectorPicture> {
         picture.facts.push(fact("page.fact.acks", Phrase::raw(&shown.acks)));
         picture.facts.push(fact("page.fact.sent", shown.note));
         picture.verbs.push(send(name));
+    } else if let Some(consumer) = run.cluster.process(id).old_consumer() {
+        picture.facts.extend(its_session(run, name));
+        picture.facts.extend(its_group(run, name));
+        picture.facts.extend(its_balance(run, consumer));
+        picture.facts.extend(watched(run, name));
+    } else if run.cluster.process(id).shell().is_some() {
+        picture.facts.extend(its_session(run, name));
+        picture.facts.extend(watched(run, name));
     } else {
         picture.facts.extend(its_group(run, name));
     }
@@ -385,7 +396,7 @@ fn grouped(name: &'static str, group: &str) -> Fact {
 
 /// What a consumer has.
 fn its_group(run: Run<'_>, name: &str) -> Vec<Fact> {
-    let groups = brokers::groups(run);
+    let groups = groups::groups(run);
     let mut facts = Vec::new();
     for group in &groups {
         let Some(member) = group.members.iter().find(|member| member.name == name) else {
@@ -400,6 +411,40 @@ fn its_group(run: Run<'_>, name: &str) -> Vec<Fact> {
             let name = Phrase::key("page.fact.reads");
             facts.push(Fact { name, value, quoted: false, target });
         }
+    }
+    facts
+}
+
+/// How the last rebalance of an old consumer goes, and how far its group is in what it has.
+fn its_balance(run: Run<'_>, consumer: &OldConsumer) -> Vec<Fact> {
+    let tries = consumer.settings().rebalance_max_retries;
+    let (balance, left) = match consumer.standing() {
+        Standing::New => (Phrase::key("page.balance.new"), None),
+        Standing::Balanced => (Phrase::key("page.balance.balanced"), None),
+        Standing::GaveUp => (Phrase::key("page.balance.gave-up"), Some(0)),
+        Standing::Rebalancing(attempt) => {
+            let words = Phrase::key("page.balance.attempt").with("n", attempt + 1);
+            (words.with("of", tries), Some(tries.saturating_sub(attempt + 1)))
+        }
+    };
+    let mut facts = vec![fact("page.fact.rebalance", balance)];
+    facts.extend(left.map(|left| fact("page.fact.tries-left", Phrase::raw(left))));
+    let streams = match consumer.activity() {
+        Activity::Waiting => Some("page.streams.waiting"),
+        Activity::Reading => Some("page.streams.reading"),
+        Activity::Stalled => Some("page.streams.stalled"),
+        Activity::Broken => Some("page.streams.broken"),
+        Activity::Closing => None,
+    };
+    facts.extend(streams.map(|key| fact("page.fact.streams", Phrase::key(key))));
+    let group = &consumer.settings().group_id;
+    let kept = groups::kept(run, group);
+    for tp in consumer.held().keys() {
+        let Some(offset) = kept.offsets.get(tp) else { continue };
+        let words = Phrase::key("page.offset-of").with("partition", tp).with("offset", offset);
+        let target = Some(Target::Znode(group_offset(group, tp).to_string()));
+        let name = Phrase::key("page.fact.offset");
+        facts.push(Fact { name, value: words, quoted: false, target });
     }
     facts
 }
@@ -439,12 +484,11 @@ fn partition(run: Run<'_>, name: &str) -> Option<InspectorPicture> {
 }
 
 fn group(run: Run<'_>, name: &str) -> Option<InspectorPicture> {
-    let groups = brokers::groups(run);
+    let groups = groups::groups(run);
     let group = groups.iter().find(|group| group.name == name)?;
     let mut picture = empty(Target::Group(name.to_string()), Phrase::raw(name));
-    picture.state = Phrase::raw(&group.state);
-    let generation = Phrase::raw(group.generation);
-    picture.facts.push(fact("page.fact.generation", generation));
+    picture.state = group.state.clone();
+    picture.facts.push(fact("page.fact.coordination", group.coordination.clone()));
     let members = group.members.iter();
     picture.facts.extend(members.map(|member| pointing("page.fact.member", &member.name)));
     picture.verbs.push(add_consumer(run, group));
@@ -459,8 +503,19 @@ pub fn add_consumer(run: Run<'_>, group: &stage::Group) -> Verb {
         icon: Icon::Add,
         name: Phrase::key("page.verb.add-consumer").with("name", &next),
         key: 'A',
-        command: format!("add consumer {next} group={} topics={}", group.name, group.topic),
+        command: format!(
+            "add consumer {next} group={} topics={}{}",
+            group.name,
+            group.topic,
+            if group.is_old { connect(run) } else { String::new() }
+        ),
     }
+}
+
+/// What makes a new consumer one that coordinates in ZooKeeper.
+pub fn connect(run: Run<'_>) -> String {
+    let servers = ensemble::processes(run.cluster).map(|(_, name, _)| format!("{name}:2181"));
+    format!(" zookeeper.connect={}", servers.collect::<Vec<_>>().join(","))
 }
 
 /// An event: what it told; its chain is the rest. One that is still to come is a message in flight.

@@ -10,6 +10,7 @@ pub mod console;
 pub mod drawing;
 pub mod ensemble;
 pub mod flight;
+pub mod groups;
 pub mod inspector;
 pub mod lanes;
 pub mod legend;

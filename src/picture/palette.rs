@@ -5,9 +5,11 @@
 
 use super::brokers;
 use super::ensemble::{self, Run};
+use super::groups;
 use super::inspector::{self, Verb};
 use super::story;
 use super::target::Target;
+use crate::kafka::release::Release;
 use crate::text::Phrase;
 
 /// A line of the palette.
@@ -49,7 +51,7 @@ pub fn everything(run: Run<'_>, verbs: Vec<Verb>) -> Vec<Entry> {
     for held in ensemble::sessions(run) {
         found.extend(held.called().zip(held.target()).map(|(words, target)| select(words, target)));
     }
-    for group in brokers::groups(run) {
+    for group in groups::groups(run) {
         found.push(select(Phrase::raw(&group.name), Target::Group(group.name.clone())));
     }
     let named = |name: String| select(Phrase::raw(&name), Target::Partition(name));
@@ -79,16 +81,26 @@ pub fn additions(run: Run<'_>) -> Vec<Entry> {
         key: String::new(),
         does: Does::Send(command),
     };
-    let mut entries: Vec<Entry> = brokers::groups(run)
-        .iter()
-        .map(|group| send(inspector::add_consumer(run, group)))
-        .collect();
+    let groups = groups::groups(run);
+    let mut entries: Vec<Entry> =
+        groups.iter().map(|group| send(inspector::add_consumer(run, group))).collect();
     let topics = topics(run);
+    let mut brokers = run.cluster.processes().filter_map(|(_, _, process)| process.broker());
+    let release = brokers.next().map(|broker| broker.settings().release);
+    let has_old = groups.iter().any(|group| group.is_old);
+    if let Some(topic) = topics.first()
+        && release.is_some_and(Release::has_old_consumers)
+        && !has_old
+    {
+        let (name, connect) = (free("c"), inspector::connect(run));
+        let command = format!("add consumer {name} group=old topics={topic}{connect}");
+        entries.push(entry("page.add.old-consumer", &name, command));
+    }
     if let Some(topic) = topics.first() {
         let name = free("p");
         let command = format!("add producer {name} topic={topic} every=1s keys=7");
         entries.push(entry("page.add.producer", &name, command));
-        if entries.len() == 1 {
+        if groups.is_empty() && release.is_some_and(Release::has_new_consumers) {
             let name = free("c");
             let command = format!("add consumer {name} group=g1 topics={topic}");
             entries.push(entry("page.verb.add-consumer", &name, command));

@@ -6,6 +6,7 @@
 
 use super::brokers;
 use super::ensemble::{self, Run};
+use super::groups;
 use super::target::Target;
 use crate::text::Phrase;
 use crate::zk::zxid::Zxid;
@@ -25,6 +26,8 @@ pub struct StagePicture {
     pub producers: Vec<Producer>,
     /// The consumer groups.
     pub groups: Vec<Group>,
+    /// The clients of ZooKeeper that somebody types at.
+    pub shells: Vec<Shell>,
 }
 
 impl StagePicture {
@@ -138,7 +141,7 @@ pub enum Age {
     New,
 }
 
-/// A ZooKeeper session of a broker.
+/// A ZooKeeper session of a broker or a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
     /// The process whose session it is.
@@ -302,8 +305,8 @@ pub enum Cell {
     Owns,
     /// It owns it, and cannot read it now.
     Waits,
-    /// It had it, and nobody has it now.
-    Revoked,
+    /// It believes that it owns it, and ZooKeeper says otherwise.
+    Believes,
 }
 
 /// A member of a group, and what it owns.
@@ -315,8 +318,8 @@ pub struct Member {
     pub life: Life,
     /// One cell a partition.
     pub cells: Vec<Cell>,
-    /// How many records it is behind.
-    pub lag: i64,
+    /// How many records it is behind, or what keeps it from reading.
+    pub note: Phrase,
 }
 
 /// A consumer group.
@@ -324,16 +327,29 @@ pub struct Member {
 pub struct Group {
     /// Its name.
     pub name: String,
-    /// Its state, by its real name.
-    pub state: String,
-    /// Its generation.
-    pub generation: i32,
+    /// Its state, by its real name where it has one.
+    pub state: Phrase,
+    /// Its generation; or that it coordinates in ZooKeeper, and has none.
+    pub coordination: Phrase,
+    /// Whether it coordinates in ZooKeeper.
+    pub is_old: bool,
     /// The topic whose partitions are the columns.
     pub topic: String,
     /// The partitions, a column each.
     pub partitions: Vec<i32>,
     /// Its members.
     pub members: Vec<Member>,
+}
+
+/// A client of ZooKeeper that somebody types at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shell {
+    /// Its name.
+    pub name: String,
+    /// Whether it lives.
+    pub life: Life,
+    /// Where it is connected, or how it is alive.
+    pub state: Phrase,
 }
 
 /// The stage of a run.
@@ -344,8 +360,24 @@ pub fn stage(run: Run<'_>) -> StagePicture {
         sessions: sessions(run),
         brokers: brokers::brokers(run),
         producers: brokers::producers(run),
-        groups: brokers::groups(run),
+        groups: groups::groups(run),
+        shells: shells(run),
     }
+}
+
+/// The clients that somebody types at, but those that have ended in order.
+fn shells(run: Run<'_>) -> Vec<Shell> {
+    let shown = run.cluster.processes().filter_map(|(id, name, process)| {
+        let (shell, life) = (process.shell()?, run.life(id));
+        let server = shell.client().and_then(|client| client.server());
+        let state = match (life, server) {
+            (Life::Running, Some(server)) => Phrase::key("page.shell.at").with("server", server),
+            (Life::Running, None) => Phrase::key("page.shell.looking"),
+            _ => Phrase::key(life_key(life)),
+        };
+        Some(Shell { name: name.to_string(), life, state })
+    });
+    shown.filter(|shell| shell.life != Life::Stopped).collect()
 }
 
 /// The sessions that have an owner on the stage.
@@ -408,7 +440,7 @@ mod tests {
             assert_eq!(broker.replicas.len(), 3, "replicas of {}", broker.name);
         }
         let group = &stage.groups[0];
-        assert_eq!((group.state.as_str(), group.members.len()), ("Stable", 2));
+        assert_eq!((&group.state, group.members.len()), (&Phrase::raw("Stable"), 2));
         let owned = group.members.iter().flat_map(|member| &member.cells);
         assert_eq!(owned.filter(|cell| **cell == Cell::Owns).count(), 3);
     }

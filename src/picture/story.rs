@@ -180,6 +180,10 @@ fn field(run: Run<'_>, (name, value): (&'static str, String)) -> Field {
         ("partition", _) => (Phrase::raw(&value), Chip::Name(Target::Partition(value.clone()))),
         ("group", _) => (Phrase::raw(&value), Chip::Name(Target::Group(value.clone()))),
         ("session", _) => session(run, &value),
+        ("consumer", _) => match ensemble::member(run.cluster, &value) {
+            Some(name) => process(name),
+            None => (Phrase::raw(&value), Chip::Figure),
+        },
         ("why", _) => (Phrase::key(reason(&value)), Chip::Plain),
         _ if value == "-" => (Phrase::key("page.nobody"), Chip::Plain),
         _ if value.starts_with('/') => {
@@ -282,7 +286,8 @@ mod tests {
         let groups = crate::kafka::group::GroupFact::KEYS;
         let consumers = crate::kafka::consumer::words::ConsumerFact::KEYS;
         let producers = crate::kafka::producer::words::ProducerFact::KEYS;
-        let all = [kernel, zk, brokers, groups, consumers, producers].concat();
+        let old = crate::kafka::old_consumer::words::OldFact::KEYS;
+        let all = [kernel, zk, brokers, groups, consumers, producers, old].concat();
         for (key, fields) in &all {
             assert!(catalog.has(key), "no line tells {key}");
             for piece in catalog.pieces(key) {

@@ -16,6 +16,7 @@ pub fn words(path: &str, data: &Bytes) -> String {
         ["controller"] => controller(data),
         ["brokers", "topics", _, "partitions", _, "state"] => state(data),
         ["cluster", "id"] => znodes::decode_cluster_id(data).map(|id| id.to_string()),
+        ["consumers", _, "ids", _] => wanted(data),
         ["brokers", "topics", _] | ["brokers", "ids", _] => Some(String::new()),
         _ => None,
     };
@@ -24,6 +25,12 @@ pub fn words(path: &str, data: &Bytes) -> String {
 
 fn controller(data: &Bytes) -> Option<String> {
     Some(format!("broker {}", znodes::ControllerZnode::decode(data)?.broker))
+}
+
+fn wanted(data: &Bytes) -> Option<String> {
+    let wanted = znodes::consumers::ConsumerZnode::decode(data)?.subscription;
+    let streams = wanted.iter().map(|(topic, streams)| format!("{topic}:{streams}"));
+    Some(streams.collect::<Vec<_>>().join(" "))
 }
 
 fn state(data: &Bytes) -> Option<String> {

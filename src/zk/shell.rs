@@ -11,7 +11,7 @@ use super::path::Path;
 use super::reply::{Answer, Error};
 use super::request::{Create, Op, mode};
 use super::settings::Switch;
-use super::stat::Bytes;
+use super::stat::{Bytes, SessionId};
 use super::words::{Fact, Request, Words};
 use super::zxid::Zxid;
 use crate::sim::{Event, Outbox, Process};
@@ -23,6 +23,8 @@ pub struct Shell {
     /// What it asks before anything else.
     first: Arc<[Op]>,
     client: Option<Client<Asked>>,
+    /// The session that its last life has left behind, for those who look.
+    left: SessionId,
     /// The last answer, for those who look.
     answer: Option<(Op, Result<Answer, Error>)>,
     cli: Cli,
@@ -55,7 +57,15 @@ impl Shell {
     pub fn new(config: Config, first: Arc<[Op]>) -> Shell {
         let names: Vec<String> = config.servers.iter().map(host).collect();
         let cli = Cli::new(&names.join(","), Switch::On);
-        Shell { config, first, client: None, answer: None, cli, then: Then::Exit(0) }
+        Shell {
+            config,
+            first,
+            client: None,
+            left: SessionId::NONE,
+            answer: None,
+            cli,
+            then: Then::Exit(0),
+        }
     }
 
     /// The same without prompts.
@@ -67,6 +77,11 @@ impl Shell {
     /// Its client, while it runs.
     pub fn client(&self) -> Option<&Client<Asked>> {
         self.client.as_ref()
+    }
+
+    /// The session that it has; once it is killed, the one that it had.
+    pub fn session(&self) -> SessionId {
+        self.client.as_ref().map_or(self.left, Client::session)
     }
 
     /// What was answered last, and to what.
@@ -242,6 +257,7 @@ impl Process for Shell {
     }
 
     fn crash(&mut self) {
+        self.left = self.session();
         self.client = None;
         self.answer = None;
     }

@@ -248,7 +248,7 @@ pub fn seats(card: &Card, broker: &Broker, plate: &Plate) -> Vec<Seat> {
         return (0..number).map(seat).collect();
     }
     let room = card.size.1 - HEAD - 18;
-    let pitch = if number <= 3 { 31 } else { (room / number).max(13) };
+    let pitch = if number <= 3 && room > 80 { 31 } else { (room / number.max(1)).clamp(13, 31) };
     let airy = pitch >= 28;
     let first = card.at.1 + HEAD + if airy { 20 } else { 8 };
     let label = if card.size.0 < 200 { 62 } else { 76 };

@@ -1,9 +1,10 @@
-//! The clients: a producer with its window, a group with its seats and its matrix.
+//! The clients: a producer with its window, a group with its seats and its matrix, a client of
+//! ZooKeeper that somebody types at.
 //!
 //! *Invariant:* a partition's column is at the same place for every member of a group.
 
 use crate::picture::shape::Drawing;
-use crate::picture::stage::{Cell, Group, Life, Member, Producer, Slot};
+use crate::picture::stage::{Cell, Group, Life, Member, Producer, Shell, Slot};
 use crate::text::Phrase;
 
 use super::Light;
@@ -77,6 +78,33 @@ fn producer_words(frame: &Frame, producer: &Producer, plate: &Plate) -> Drawing 
     drawing
 }
 
+/// A client of ZooKeeper: a screen with its prompt, and room for its session's ring.
+pub fn shell(frame: &Frame, shell: &Shell, light: Light) -> Drawing {
+    let mut drawing = Drawing::new();
+    let ((x, y), (w, h)) = (frame.at, frame.size);
+    let class = match shell.life {
+        Life::Running => "obj",
+        Life::Frozen => "obj frozen",
+        _ => "obj dead",
+    };
+    drawing.rect((x, y), (w, h), 4, class);
+    if shell.life.is_gone() {
+        drawing.rect((x, y), (w, h), 4, "hatchfill");
+    }
+    if light == Light::Lit {
+        drawing.rect((x - 4, y - 4), (w + 8, h + 8), 7, "now");
+    }
+    let gone = if shell.life.is_gone() { " gonet" } else { "" };
+    let middle = y + h / 2;
+    if w > 80 {
+        drawing.path((x + w - 18, middle - 4), "M0 0l4 4l-4 4M6 8h7", "ln1");
+    }
+    if w > 50 {
+        drawing.text((x + 35, middle + 4), Phrase::raw(&shell.name), format!("t12 b{gone}"));
+    }
+    drawing
+}
+
 /// How many of a producer's slots are taken.
 pub fn in_flight(producer: &Producer) -> Phrase {
     let taken = producer.window.iter().filter(|slot| **slot != Slot::Free).count();
@@ -109,15 +137,18 @@ pub fn group(frame: &Frame, group: &Group, light: Light, plate: &Plate) -> Drawi
     let middle = y + h / 2;
     drawing.text((x + 16, middle + 8), Phrase::raw(&group.name), "client");
     if h < 50 {
-        let (first, rest) = halves(&group.state);
-        let up = if rest.is_empty() { 0 } else { 7 };
-        drawing.text((x + 52, middle + 4 - up), Phrase::raw(first), "t11 b");
-        drawing.text((x + 52, middle + 17 - up), Phrase::raw(rest), "t11 b");
+        if let Phrase::Raw(state) = &group.state {
+            let (first, rest) = halves(state);
+            let up = if rest.is_empty() { 0 } else { 7 };
+            drawing.text((x + 52, middle + 4 - up), Phrase::raw(first), "t11 b");
+            drawing.text((x + 52, middle + 17 - up), Phrase::raw(rest), "t11 b");
+        } else {
+            drawing.text((x + 52, middle + 4), group.state.clone(), "t11 b");
+        }
     } else {
         drawing.text((x + 50, y + 18), Phrase::key("page.kind.group"), "sc");
-        drawing.text((x + 50, y + 32), Phrase::raw(&group.state), "t11 b");
-        let generation = Phrase::key("page.group.generation").with("n", group.generation);
-        drawing.text((x + 50, y + 46), generation, "t11 i2");
+        drawing.text((x + 50, y + 32), group.state.clone(), "t11 b");
+        drawing.text((x + 50, y + 46), group.coordination.clone(), "t11 i2");
         drawing.line((x + plate.group_head, y), (x + plate.group_head, y + h), "hair");
     }
     drawing.over(matrix(frame, group, plate));
@@ -230,7 +261,7 @@ fn member_line(matrix: &Matrix, number: i32, member: &Member, group: &Group) -> 
             + matrix.indent()
             + matrix.step * i32::try_from(group.partitions.len()).unwrap_or(0)
             + 10;
-        drawing.text((after, base), Phrase::key("page.group.lag").with("n", member.lag), "t11 b");
+        drawing.text((after, base), member.note.clone(), "t11 b");
     }
     drawing
 }
@@ -240,7 +271,7 @@ fn owned(matrix: &Matrix, (x, y): (i32, i32), cell: Cell, partition: i32) -> Dra
     let class = match cell {
         Cell::Empty => "cell",
         Cell::Owns => "cell on",
-        Cell::Waits | Cell::Revoked => "cell stall",
+        Cell::Waits | Cell::Believes => "cell stall",
     };
     drawing.rect((x, y), matrix.cell, 2, class);
     let middle = x + matrix.cell.0 / 2;
@@ -256,7 +287,7 @@ fn owned(matrix: &Matrix, (x, y): (i32, i32), cell: Cell, partition: i32) -> Dra
             let base = y + matrix.cell.1 - 4;
             drawing.centred((middle, base), Phrase::key("page.group.waits"), "t10 gonet");
         }
-        Cell::Revoked => drawing.rect((x, y), matrix.cell, 2, "hatchfill"),
+        Cell::Believes => drawing.rect((x, y), matrix.cell, 2, "hatchfill"),
         _ => {}
     }
     drawing

@@ -4,7 +4,9 @@
 //! *Invariant:* a place depends on the plate and on how many things there are, on nothing else.
 
 use crate::picture::shape::Drawing;
-use crate::picture::stage::{Age, Broker, Group, Producer, Replica, Server, Session, StagePicture};
+use crate::picture::stage::{
+    Age, Broker, Group, Producer, Replica, Server, Session, Shell, StagePicture, Thread,
+};
 use crate::picture::target::Target;
 use crate::text::Phrase;
 
@@ -37,6 +39,8 @@ pub struct Plate {
     brokers: i32,
     card: (i32, i32),
     wires: (i32, i32),
+    /// The height at which the rings of clients' sessions stand; 0 if there are none.
+    strings: i32,
     clients: i32,
     client_height: i32,
 }
@@ -61,6 +65,7 @@ impl Plate {
             brokers: 164,
             card: (236 + more / 4, 148),
             wires: (327, 342),
+            strings: 0,
             clients: 368,
             client_height: 58,
         }
@@ -84,6 +89,7 @@ impl Plate {
             brokers: 146,
             card: (248, 142),
             wires: (295, 303),
+            strings: 0,
             clients: 312,
             client_height: 38,
         }
@@ -108,6 +114,7 @@ impl Plate {
             brokers: 86,
             card: (width - 32, 112),
             wires: (0, 0),
+            strings: 0,
             clients: rows,
             client_height: 40,
         }
@@ -120,6 +127,19 @@ impl Plate {
         }
         let (sessions, brokers) = (self.ensemble + 148, self.ensemble + 174);
         Plate { sessions, brokers, card: (self.card.0, broker::HEAD), ..self }
+    }
+
+    /// The same plate with room for the rings of clients' sessions.
+    pub fn with_strings(self) -> Plate {
+        if self.phone {
+            let (strings, clients) = (self.clients + 16, self.clients + 40);
+            return Plate { strings, clients, size: (self.size.0, self.size.1 + 40), ..self };
+        }
+        let strings = self.clients - 31;
+        let room = self.wires.1 + 21 - strings;
+        let wires = (self.wires.0 - room, self.wires.1 - room);
+        let card = (self.card.0, (self.card.1 - room).max(broker::HEAD));
+        Plate { strings, wires, card, strips: self.strips.min(4), ..self }
     }
 
     /// The room of a vote under a server.
@@ -172,8 +192,7 @@ impl Plate {
         if let Some(number) = picture.producers.iter().position(is_it) {
             return left.get(number).map(|frame| (frame.at.0 + 86, frame.at.1));
         }
-        let has_it = |group: &Group| group.members.iter().any(|member| member.name == name);
-        let number = picture.groups.iter().position(has_it)?;
+        let number = picture.groups.iter().position(|group| has_member(group, name))?;
         right.get(number).map(|frame| (frame.at.0 + frame.size.0 / 2, frame.at.1))
     }
 
@@ -187,9 +206,80 @@ impl Plate {
             let all: Vec<Frame> = (0..producers + groups).map(frame).collect();
             return (all[..producers].to_vec(), all[producers..].to_vec());
         }
-        let split = if self.minor { 360 } else { 292 };
+        let split = self.split();
         let right = self.size.0 - self.margin - split;
         (self.column(left, 300, producers), self.column(split, right, groups))
+    }
+
+    /// Where the groups begin.
+    fn split(&self) -> i32 {
+        if self.minor { 360 } else { 292 }
+    }
+
+    /// The room of one of the things that hang at a string: shells and what they have left behind
+    /// to the left, the sessions of members to the right; on a phone all in a row.
+    fn hook(&self, picture: &StagePicture, side: Side, number: usize) -> Frame {
+        let few = |count: usize| i32::try_from(count).expect("few clients are drawn");
+        let (left, right) = (hooked(picture, Side::Left), hooked(picture, Side::Right));
+        let (left, right) = (picture.shells.len() + left.count(), right.count());
+        let end = self.size.0 - self.margin;
+        let (first, last, count, number) = match (self.phone, side) {
+            (true, Side::Left) => (self.margin, end, left + right, number),
+            (true, Side::Right) => (self.margin, end, left + right, left + number),
+            (false, Side::Left) => (self.margin, self.split() - 16, left, number),
+            (false, Side::Right) => (self.split(), end, right, number),
+        };
+        let pitch = ((last - first) / few(count.max(1))).min(100);
+        Frame { at: (first + pitch * few(number), self.strings - 15), size: (pitch - 6, 30) }
+    }
+
+    /// Where the ring of one of the clients' sessions stands, and its radius.
+    fn client_ring(&self, picture: &StagePicture, session: &Session) -> Option<((i32, i32), i32)> {
+        let side = side_of(picture, session);
+        let shell = picture.shells.iter().position(|shell| shell.name == session.owner);
+        let frame = match shell.filter(|_| session.age != Age::Old) {
+            Some(number) => self.hook(picture, Side::Left, number),
+            None => {
+                let mut alike = hooked(picture, side);
+                let number = alike.position(|other| std::ptr::eq(other, session))?;
+                let before = if side == Side::Left { picture.shells.len() } else { 0 };
+                self.hook(picture, side, before + number)
+            }
+        };
+        let radius = (frame.size.0 / 2).min(13);
+        Some(((frame.at.0 + 3 + radius, self.strings), radius))
+    }
+
+    /// The corners of the way from a server past the brokers to the ring of a client's session.
+    pub fn string(&self, picture: &StagePicture, session: &Session) -> Option<Vec<(i32, i32)>> {
+        let from = foot(picture, session, self)?;
+        let ((x, y), radius) = self.client_ring(picture, session)?;
+        let end = (x, y - radius);
+        if self.phone || picture.brokers.is_empty() {
+            return Some(vec![from, end]);
+        }
+        let number = strung(picture).position(|other| std::ptr::eq(other, session))?;
+        let beside = (i32::try_from(number).expect("few clients are drawn") % 5 - 2) * 4;
+        let gap = self.gaps(picture).into_iter().min_by_key(|gap| (gap - x).abs())? + beside;
+        let bottom = self.brokers + self.card.1 + 4;
+        Some(vec![from, (gap, self.brokers - 8), (gap, bottom), end])
+    }
+
+    /// Where there is room beside the cards of the brokers.
+    fn gaps(&self, picture: &StagePicture) -> Vec<i32> {
+        let of = picture.brokers.len();
+        let cards: Vec<Card> = (0..of).map(|number| self.card_at(number, of)).collect();
+        let mut ends = vec![0];
+        ends.extend(cards.iter().flat_map(|card| [card.at.0, card.at.0 + card.size.0]));
+        ends.push(self.size.0);
+        ends.chunks(2).map(|gap| (gap[0] + gap[1]) / 2).collect()
+    }
+
+    /// Which of a client's sessions its messages go through.
+    pub fn string_of(&self, picture: &StagePicture, name: &str) -> Option<Vec<(i32, i32)>> {
+        let mut its = strung(picture).filter(|session| session.owner == name);
+        let used = its.find(|session| session.age != Age::Old && session.thread != Thread::Snapped);
+        self.string(picture, used?)
     }
 
     /// Clients of one kind share the height of their seat.
@@ -200,6 +290,37 @@ impl Plate {
             |row: i32| Frame { at: (x, self.clients + row * pitch), size: (width, pitch - 6) };
         (0..i32::try_from(count).expect("few clients")).map(frame).collect()
     }
+}
+
+/// The sessions of clients, in the order in which they stand.
+pub fn strung(picture: &StagePicture) -> impl Iterator<Item = &Session> {
+    let is_broker = |session: &Session| picture.brokers.iter().any(|b| b.name == session.owner);
+    picture.sessions.iter().filter(move |session| !is_broker(session))
+}
+
+/// Where something hangs at a string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Left,
+    Right,
+}
+
+fn side_of(picture: &StagePicture, session: &Session) -> Side {
+    let is_shell = picture.shells.iter().any(|shell| shell.name == session.owner);
+    if is_shell { Side::Left } else { Side::Right }
+}
+
+/// The sessions of a side that hang there by themselves: all but those that a shell has now.
+fn hooked(picture: &StagePicture, side: Side) -> impl Iterator<Item = &Session> {
+    let by_itself = move |session: &&Session| match side_of(picture, session) {
+        Side::Left => side == Side::Left && session.age == Age::Old,
+        Side::Right => side == Side::Right,
+    };
+    strung(picture).filter(by_itself)
+}
+
+fn has_member(group: &Group, name: &str) -> bool {
+    group.members.iter().any(|member| member.name == name)
 }
 
 /// The place of one of several between two ends.
@@ -258,6 +379,11 @@ fn threads(picture: &StagePicture, selected: Option<&Target>, plate: &Plate) -> 
             let ring = plate.ring_at(&card, session.age);
             drawing.over(session::thread(from, ring, session, light, plate));
         }
+    }
+    for session in strung(picture) {
+        let light = Light::of(&session.target(), selected);
+        let way = plate.string(picture, session).unwrap_or_default();
+        drawing.over(session::string(&way, session, light));
     }
     drawing
 }
@@ -417,20 +543,24 @@ fn small_server((x, y): (i32, i32), server: &Server, light: Light) -> Drawing {
 }
 
 fn session_part(session: &Session, card: &Card, selected: Option<&Target>, plate: &Plate) -> Part {
-    let target = session.target();
-    let light = Light::of(&target, selected);
-    let label = Phrase::key("page.label.session")
-        .with_phrase("session", session.called.clone())
-        .with_phrase("left", super::seconds(session.left))
-        .with_phrase("timeout", super::seconds(session.timeout))
-        .with("server", session.server.clone().unwrap_or_default());
+    let light = Light::of(&session.target(), selected);
     let at = plate.ring_at(card, session.age);
     let drawing = if plate.phone {
         session::ring(at, plate.ring, session, light)
     } else {
         session::session(at, card.at.1, session, light, plate)
     };
-    let r = plate.ring + 8;
+    ring_part(session, (at, plate.ring + 8), drawing)
+}
+
+/// A session's ring, to be hit within a radius.
+fn ring_part(session: &Session, (at, r): ((i32, i32), i32), drawing: Drawing) -> Part {
+    let target = session.target();
+    let label = Phrase::key("page.label.session")
+        .with_phrase("session", session.called.clone())
+        .with_phrase("left", super::seconds(session.left))
+        .with_phrase("timeout", super::seconds(session.timeout))
+        .with("server", session.server.clone().unwrap_or_default());
     let hit = ((at.0 - r, at.1 - r), (2 * r, 2 * r));
     Part { key: target.to_string(), target, label, hit, drawing }
 }
@@ -500,11 +630,29 @@ fn client_parts(picture: &StagePicture, selected: Option<&Target>, plate: &Plate
         let light = Light::of(&target, selected);
         let label = Phrase::key("page.label.group")
             .with("name", &group.name)
-            .with("state", &group.state)
-            .with("n", group.generation)
+            .with_phrase("state", group.state.clone())
+            .with_phrase("coordination", group.coordination.clone())
             .with("members", client::shares(group));
         let drawing = client::group(frame, group, light, plate);
         Part { key: target.to_string(), target, label, hit: (frame.at, frame.size), drawing }
     });
-    producers.chain(groups).collect()
+    let shells = picture.shells.iter().enumerate().map(|(number, shell)| {
+        shell_part(shell, &plate.hook(picture, Side::Left, number), selected)
+    });
+    let rings = strung(picture).filter_map(|session| {
+        let (at, radius) = plate.client_ring(picture, session)?;
+        let light = Light::of(&session.target(), selected);
+        let stem = (side_of(picture, session) == Side::Right).then_some(plate.clients);
+        let drawing = session::client_ring((at, radius), stem, session, light);
+        Some(ring_part(session, (at, radius), drawing))
+    });
+    shells.chain(rings).chain(producers).chain(groups).collect()
+}
+
+fn shell_part(shell: &Shell, frame: &Frame, selected: Option<&Target>) -> Part {
+    let target = Target::Process(shell.name.clone());
+    let drawing = client::shell(frame, shell, Light::of(&target, selected));
+    let label = Phrase::key("page.label.shell").with("name", &shell.name);
+    let label = label.with_phrase("state", shell.state.clone());
+    Part { key: target.to_string(), target, label, hit: (frame.at, frame.size), drawing }
 }

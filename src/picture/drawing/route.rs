@@ -22,6 +22,13 @@ enum Seat {
 
 /// The corners of the way from one process to another, if both stand on the plate.
 pub fn route(picture: &StagePicture, plate: &Plate, from: &str, to: &str) -> Option<Vec<Point>> {
+    let is_server = |name: &str| picture.servers.iter().any(|server| server.name == name);
+    let (asks, answers) = (is_server(to), is_server(from));
+    if let Some(string) = plate.string_of(picture, if asks { from } else { to })
+        && asks != answers
+    {
+        return Some(if asks { string.into_iter().rev().collect() } else { string });
+    }
     let (here, there) = (seat(picture, plate, from)?, seat(picture, plate, to)?);
     if let Some(way) = way(plate, here, there) {
         return Some(way);

@@ -117,8 +117,8 @@ pub fn thread(
     let top = (ring.0, ring.1 - plate.ring);
     match session.thread {
         Thread::Taut => drawing.line(from, top, "thread"),
-        Thread::Held => drawing.path(top, "M0 0c-3 -9 8 -12 4 -22", "thread lost"),
-        Thread::Snapped => drawing.path(from, "M0 0c4 6 -5 10 -1 18", "thread lost"),
+        Thread::Held => drawing.over(held_end(top)),
+        Thread::Snapped => drawing.over(snapped_end(from)),
         Thread::Slack => {
             let plain = if light == Light::Lit { "" } else { " plain" };
             let (x, y) = (ring.0 - from.0, ring.1 - from.1);
@@ -126,6 +126,73 @@ pub fn thread(
             drawing.path(from, d, format!("thread slack{plain}"));
         }
     }
+    drawing
+}
+
+/// What hangs above a ring whose time nobody counts.
+fn held_end(top: (i32, i32)) -> Drawing {
+    let mut drawing = Drawing::new();
+    drawing.path(top, "M0 0c-3 -9 8 -12 4 -22", "thread lost");
+    drawing
+}
+
+/// What hangs at a server of a session that is over.
+fn snapped_end(foot: (i32, i32)) -> Drawing {
+    let mut drawing = Drawing::new();
+    drawing.path(foot, "M0 0c4 6 -5 10 -1 18", "thread lost");
+    drawing
+}
+
+/// The ring of a client's session, with its line down to the client, and whose it is.
+pub fn client_ring(
+    (at, radius): ((i32, i32), i32),
+    stem: Option<i32>,
+    session: &Session,
+    light: Light,
+) -> Drawing {
+    let mut drawing = Drawing::new();
+    if session.thread == Thread::Snapped {
+        return snapped(at, radius);
+    }
+    let (line, words) = match light {
+        Light::Lit => ("now", "t11 b rub"),
+        Light::Plain => ("ln1", "t11 i2"),
+    };
+    if let Some(below) = stem {
+        drawing.line((at.0, at.1 + radius), (at.0, below), line);
+    }
+    drawing.over(ring(at, radius, session, light));
+    if stem.is_some() || session.age == Age::Old {
+        let name = story::short(&session.owner);
+        let words_of = match session.age {
+            Age::Old => Phrase::key("page.session.left-behind").with("owner", name),
+            Age::Only | Age::New => Phrase::raw(name),
+        };
+        drawing.text((at.0 + radius + 6, at.1 + 4), words_of, words);
+    }
+    drawing
+}
+
+/// A thread that goes on past the brokers, by the corners of its way.
+pub fn string(way: &[(i32, i32)], session: &Session, light: Light) -> Drawing {
+    let mut drawing = Drawing::new();
+    let ([from, ..], Some(end)) = (way, way.last()) else { return drawing };
+    let class = match session.thread {
+        Thread::Taut => "thread",
+        Thread::Held => return held_end(*end),
+        Thread::Snapped => return snapped_end(*from),
+        Thread::Slack if light == Light::Lit => "thread slack",
+        Thread::Slack => "thread slack plain",
+    };
+    let mut d = "M0 0".to_string();
+    for (a, b) in way.iter().zip(&way[1..]) {
+        let ((x, y), (to, down)) = ((a.0 - from.0, a.1 - from.1), (b.0 - from.0, b.1 - from.1));
+        match x == to {
+            true => d += &format!("V{down}"),
+            false => d += &format!("C{x} {} {to} {} {to} {down}", (y + down) / 2, (y + down) / 2),
+        }
+    }
+    drawing.path(*from, d, class);
     drawing
 }
 

@@ -32,6 +32,9 @@ pub fn Stage() -> impl IntoView {
     let plate = Memo::new(move |_| {
         let counts = |s: &StagePicture| (s.brokers.len(), s.producers.len() + s.groups.len());
         let plate = plate_now(view, scene.stage.with(counts));
+        let strung =
+            scene.stage.with(|s| !s.shells.is_empty() || plate::strung(s).next().is_some());
+        let plate = if strung { plate.with_strings() } else { plate };
         let votes = scene.stage.with(|stage| stage.best().is_some());
         if votes { plate.election() } else { plate }
     });

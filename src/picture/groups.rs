@@ -1,0 +1,248 @@
+//! The consumer groups: who is a member, and what each has.
+//!
+//! A group coordinates through a broker or, with the old consumers, in ZooKeeper. *Invariant:* what
+//! a member believes to have is told from what its coordinator or ZooKeeper says.
+
+use super::brokers::{self, Known};
+use super::ensemble::{self, Run};
+use super::stage::{Cell, Group, Life, Member};
+use crate::kafka::consumer::{Consumer, Position};
+use crate::kafka::id::{GroupId, TopicName, TopicPartition};
+use crate::kafka::old_consumer::words::Wanted;
+use crate::kafka::old_consumer::{Activity, OldConsumer, Standing};
+use crate::kafka::znodes::consumers::KeptGroup;
+use crate::sim::{OrdMap, OrdSet, ProcessId};
+use crate::text::Phrase;
+
+/// A consumer of either kind.
+#[derive(Clone, Copy)]
+enum Either<'a> {
+    New(&'a Consumer),
+    Old(&'a OldConsumer),
+}
+
+impl<'a> Either<'a> {
+    fn group(self) -> &'a GroupId {
+        match self {
+            Either::New(consumer) => &consumer.settings().group_id,
+            Either::Old(consumer) => &consumer.settings().group_id,
+        }
+    }
+
+    /// The topic whose partitions are the columns.
+    fn topic(self) -> Option<TopicName> {
+        match self {
+            Either::New(consumer) => consumer.settings().topics.first().cloned(),
+            Either::Old(consumer) => match &consumer.settings().wanted {
+                Wanted::Topics(topics) => topics.first().map(|(topic, _)| topic.clone()),
+                Wanted::Pattern(..) => consumer.held().keys().next().map(|tp| tp.topic.clone()),
+            },
+        }
+    }
+}
+
+type Seats<'a> = Vec<(ProcessId, &'a str, Either<'a>)>;
+
+/// The groups as the stage shows them: one frame a name, its members the consumers of it.
+pub fn groups(run: Run<'_>) -> Vec<Group> {
+    let mut by_name: OrdMap<String, Seats<'_>> = OrdMap::new();
+    for (id, name, process) in run.cluster.processes() {
+        let old = process.old_consumer().map(Either::Old);
+        if let Some(either) = process.consumer().map(Either::New).or(old) {
+            by_name.entry(either.group().to_string()).or_default().push((id, name, either));
+        }
+    }
+    let known = brokers::known(run);
+    by_name.into_iter().map(|(name, seats)| group(run, &known, name, &seats)).collect()
+}
+
+/// What ZooKeeper keeps of the groups whose members coordinate there.
+pub fn in_zookeeper(run: Run<'_>) -> Vec<KeptGroup> {
+    let old = run.cluster.processes().filter_map(|(_, _, process)| process.old_consumer());
+    let names: OrdSet<GroupId> = old.map(|old| old.settings().group_id.clone()).collect();
+    names.iter().map(|name| kept(run, name)).collect()
+}
+
+/// What ZooKeeper keeps of a group.
+pub fn kept(run: Run<'_>, group: &GroupId) -> KeptGroup {
+    let database = ensemble::witness(run.cluster).map(|(_, database)| database);
+    database.map(|database| KeptGroup::of(&database.tree, group)).unwrap_or_default()
+}
+
+fn group(run: Run<'_>, known: &Known<'_>, name: String, seats: &Seats<'_>) -> Group {
+    let topic = seats.first().and_then(|(_, _, either)| either.topic());
+    let columns: Vec<&TopicPartition> =
+        known.keys().filter(|tp| Some(&tp.topic) == topic.as_ref()).copied().collect();
+    let has_old = seats.iter().any(|(_, _, either)| matches!(either, Either::Old(_)));
+    let kept = if has_old { kept(run, &name.as_str().into()) } else { KeptGroup::default() };
+    let members = seats.iter().map(|(id, name, either)| {
+        let life = run.life(*id);
+        let (cells, note) = match either {
+            Either::New(consumer) => {
+                let lag: i64 = columns.iter().map(|tp| behind(known, consumer, tp)).sum();
+                let cells = columns.iter().map(|tp| cell(run, known, consumer, tp)).collect();
+                (cells, lags(lag))
+            }
+            Either::Old(consumer) => {
+                let cell = |tp: &&TopicPartition| old_cell(run, known, (&kept, life), consumer, tp);
+                (columns.iter().map(cell).collect(), note(known, consumer, life, &columns))
+            }
+        };
+        Member { name: (*name).to_string(), life, cells, note }
+    });
+    let members = members.collect();
+    let (state, coordination) = match seats.first() {
+        Some((_, _, Either::Old(_))) => in_zookeeper_now(run, seats),
+        _ => at_coordinator(run, &name),
+    };
+    let topic = topic.map(|topic| topic.to_string()).unwrap_or_default();
+    let partitions = columns.iter().map(|tp| tp.partition).collect();
+    let is_old = matches!(seats.first(), Some((_, _, Either::Old(_))));
+    Group { members, state, coordination, is_old, topic, partitions, name }
+}
+
+/// A group's state and generation, as its coordinator has them.
+fn at_coordinator(run: Run<'_>, name: &str) -> (Phrase, Phrase) {
+    let running = brokers::processes(run).filter_map(|(_, _, broker)| broker.running());
+    let kept = running.filter_map(|running| running.groups().group(name));
+    let kept = kept.max_by_key(|group| group.generation);
+    let state = kept.map_or("Empty", |group| group.state.name());
+    let generation = kept.map_or(0, |group| group.generation.0);
+    (Phrase::raw(state), Phrase::key("page.group.generation").with("n", generation))
+}
+
+/// Of a group that has neither: whether one of its members rebalances.
+fn in_zookeeper_now(run: Run<'_>, seats: &Seats<'_>) -> (Phrase, Phrase) {
+    let rebalances = |(id, _, either): &(ProcessId, &str, Either<'_>)| match either {
+        Either::Old(old) => {
+            run.life(*id) == Life::Running && matches!(old.standing(), Standing::Rebalancing(_))
+        }
+        Either::New(_) => false,
+    };
+    let state = match seats.iter().any(rebalances) {
+        true => "page.group.rebalances",
+        false => "page.group.at-rest",
+    };
+    (Phrase::key(state), Phrase::key("page.group.in-zookeeper"))
+}
+
+fn lags(lag: i64) -> Phrase {
+    Phrase::key("page.group.lag").with("n", lag)
+}
+
+/// How far an old consumer is behind, or what keeps it from reading.
+fn note(
+    known: &Known<'_>,
+    consumer: &OldConsumer,
+    life: Life,
+    columns: &[&TopicPartition],
+) -> Phrase {
+    let tries = consumer.settings().rebalance_max_retries;
+    match (consumer.standing(), consumer.activity()) {
+        _ if life.is_gone() => Phrase::nothing(),
+        (Standing::Rebalancing(attempt), _) => {
+            Phrase::key("page.group.attempt").with("n", attempt + 1).with("of", tries)
+        }
+        (Standing::GaveUp, _) => Phrase::key("page.group.gave-up"),
+        (_, Activity::Broken) => Phrase::key("page.group.unread"),
+        (Standing::New, _) => Phrase::nothing(),
+        (Standing::Balanced, _) => {
+            let behind = |tp: &&TopicPartition| {
+                let consumed = consumer.held().get(tp)?.consumed.0;
+                Some((high_watermark(known, tp) - consumed).max(0)).filter(|_| consumed >= 0)
+            };
+            lags(columns.iter().filter_map(behind).sum())
+        }
+    }
+}
+
+/// What the owner's znode and the member's belief make of a partition.
+fn old_cell(
+    run: Run<'_>,
+    known: &Known<'_>,
+    (kept, life): (&KeptGroup, Life),
+    consumer: &OldConsumer,
+    tp: &TopicPartition,
+) -> Cell {
+    let owns = kept.owners.get(tp).is_some_and(|thread| consumer.settings().is_named_in(thread));
+    match (owns, consumer.held().contains_key(tp)) {
+        (true, true) if life == Life::Running && is_served(run, known, tp) => Cell::Owns,
+        (true, _) => Cell::Waits,
+        (false, true) => Cell::Believes,
+        (false, false) => Cell::Empty,
+    }
+}
+
+fn cell(run: Run<'_>, known: &Known<'_>, consumer: &Consumer, tp: &TopicPartition) -> Cell {
+    match consumer.partitions().contains_key(tp) {
+        false => Cell::Empty,
+        true if is_served(run, known, tp) => Cell::Owns,
+        true => Cell::Waits,
+    }
+}
+
+/// Whether the leader of a partition runs.
+fn is_served(run: Run<'_>, known: &Known<'_>, tp: &TopicPartition) -> bool {
+    let leader = known.get(tp).map(|partition| format!("broker{}", partition.leader));
+    let leader = leader.and_then(|name| run.cluster.find(&name));
+    leader.is_some_and(|leader| run.life(leader) == Life::Running)
+}
+
+fn high_watermark(known: &Known<'_>, tp: &TopicPartition) -> i64 {
+    known.get(tp).map_or(0, |partition| partition.hw.0)
+}
+
+/// How many committed records of a partition a consumer has not read yet.
+fn behind(known: &Known<'_>, consumer: &Consumer, tp: &TopicPartition) -> i64 {
+    let Some(reading) = consumer.partitions().get(tp) else { return 0 };
+    match reading.position {
+        Position::At { offset, .. } => (high_watermark(known, tp) - offset.0).max(0),
+        Position::Unknown | Position::ToBeReset => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::script;
+
+    /// What two members of a group that coordinates in ZooKeeper have, after something has befallen
+    /// them: the state, and for each its cells and the key of its note.
+    fn check(what: &str, state: &str, expected: [(&str, &str); 2]) {
+        let add = |name| format!("add consumer {name} group=g topics=t {CONNECT}\nrun 5s\n");
+        let begin =
+            "setup seed=1 release=0.8.2.2\nrun 9s\ntopic t partitions=3 replicas=3\nrun 5s\n";
+        let text = format!("{begin}{}{}{what}", add("c1"), add("c2"));
+        let lab = script::play(&text).expect("it is right").lab;
+        let groups = groups(Run::of(&lab));
+        let key = |phrase: &Phrase| match phrase {
+            Phrase::Line(key, _) => *key,
+            Phrase::Raw(_) => "",
+        };
+        let letter = |cell: &Cell| match cell {
+            Cell::Empty => '-',
+            Cell::Owns => 'o',
+            Cell::Waits => 'w',
+            Cell::Believes => 'b',
+        };
+        let told = |member: &Member| -> (String, &str) {
+            (member.cells.iter().map(letter).collect(), key(&member.note))
+        };
+        let expected = expected.map(|(cells, note)| (cells.to_owned(), note));
+        assert_eq!(groups[0].members.iter().map(told).collect::<Vec<_>>(), expected, "{what}");
+        assert_eq!(key(&groups[0].state), state, "{what}");
+    }
+
+    const CONNECT: &str = "zookeeper.connect=zk1:2181,zk2:2181,zk3:2181";
+
+    #[test]
+    fn what_an_old_member_owns_is_told_from_what_it_believes() {
+        let (rest, lag) = ("page.group.at-rest", "page.group.lag");
+        check("", rest, [("oo-", lag), ("--o", lag)]);
+        check("freeze c2\nrun 1s", rest, [("oo-", lag), ("--w", lag)]);
+        check("freeze c2\nrun 20s", rest, [("ooo", lag), ("--b", lag)]);
+        check("kill c2\nrun 1s", rest, [("oo-", lag), ("--w", "")]);
+        let tries = "page.group.attempt";
+        check("kill c2\nstart c2\nrun 2s", "page.group.rebalances", [("o--", lag), ("--w", tries)]);
+    }
+}
