@@ -53,6 +53,11 @@ impl Lab {
         }
     }
 
+    /// The whole current take, with the commands that are still ahead of the cursor.
+    pub fn whole(&self) -> Recording {
+        Recording { commands: self.take().commands.clone(), ..self.recording() }
+    }
+
     /// How the run began.
     pub fn setup(&self) -> &Setup {
         &self.setup

@@ -16,6 +16,7 @@ pub mod lanes;
 pub mod legend;
 pub mod logs;
 pub mod palette;
+pub mod run_text;
 pub mod sentence;
 pub mod shape;
 pub mod stage;

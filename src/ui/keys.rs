@@ -39,6 +39,8 @@ pub enum Act {
     Add,
     /// Find anything.
     Find,
+    /// The run as text: another release, another size, other settings.
+    Setup,
     /// The list of situations.
     Situations,
     /// A situation by its number: chosen in the list, then begun.
@@ -121,6 +123,7 @@ pub const KEYS: &[Key] = &[
     key("c", "C", Act::Verb('C'), "page.key.cut"),
     key("d", "D", Act::Verb('D'), "page.key.drop"),
     key("a", "A", Act::Add, "page.key.add"),
+    key("n", "N", Act::Setup, "run.title"),
     key("/", "/", Act::Find, "page.key.find"),
     key("1", "1 – 9", Act::Situations, "page.key.situations"),
     key("Enter", "Enter", Act::Verbs, "page.key.verbs"),

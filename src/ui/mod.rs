@@ -198,6 +198,7 @@ fn obey(act: Act, view: View, mirror: Mirror, scene: Scene, playback: Playback, 
         Act::Add if view.over.get_untracked() == Over::Add => push_first(".help [data-first]"),
         Act::Add => view.lay(Over::Add),
         Act::Find => view.lay(Over::Find),
+        Act::Setup => view.lay(Over::Run),
         Act::Situations => view.choose(1),
         Act::Situation(number) if view.over.get_untracked() == Over::Situations => {
             view.over.set(Over::Nothing);

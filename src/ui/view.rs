@@ -133,6 +133,8 @@ pub enum Over {
     Find,
     /// What can be added.
     Add,
+    /// The run as text, with its set-up.
+    Run,
     /// The situations.
     Situations,
     /// What the marks and words mean.
@@ -156,6 +158,7 @@ impl Over {
             Over::Help => "help",
             Over::Find => "find",
             Over::Add => "add",
+            Over::Run => "run",
             Over::Situations => "situations",
             Over::Legend => "legend",
             Over::Sheet => "sheet",

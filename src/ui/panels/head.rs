@@ -2,7 +2,6 @@
 
 use leptos::prelude::*;
 
-use crate::lab::Lab;
 use crate::picture::drawing::icon::Icon;
 use crate::text::Phrase;
 use crate::ui::icon::{IconOf, Mark};
@@ -29,9 +28,12 @@ pub fn Head(
 ) -> impl IntoView {
     let view = use_view();
     let mirror = use_mirror();
+    let setup = Memo::new(move |_| {
+        mirror.track_trace();
+        mirror.with(|lab| (lab.setup().seed, lab.setup().release))
+    });
     let meta = move || {
-        let setup = |lab: &Lab| (lab.setup().seed, lab.setup().release);
-        let (seed, release) = mirror.with(setup);
+        let (seed, release) = setup.get();
         view.say(&Phrase::key("page.head.meta").with("seed", seed).with("release", release))
     };
     let theme = move || {
@@ -51,7 +53,8 @@ pub fn Head(
             <h1 class="brand"><Mark/><span class="word">{move || view.key("page.name")}</span></h1>
             <Task/>
             <span class="right">
-                <span class="meta">{meta}</span>
+                <button class="btn bare meta" aria-keyshortcuts="N" title=move || view.key("run.title")
+                    on:click=move |_| act(Act::Setup)>{meta}<kbd class="kbd">"N"</kbd></button>
                 {BUTTONS.map(button)}
                 <button class="btn bare" on:click=move |_| view.speak(view.language.get().other())
                     lang=move || view.language.get().other().tag()

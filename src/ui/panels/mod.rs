@@ -7,6 +7,7 @@ pub mod inspector;
 pub mod lanes;
 pub mod logs;
 pub mod over;
+pub mod run_text;
 pub mod sentence;
 pub mod stage;
 pub mod switch;

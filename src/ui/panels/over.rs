@@ -19,6 +19,7 @@ use crate::text::{self, Phrase};
 use crate::ui::icon::IconOf;
 use crate::ui::keys::{Act, KEYS};
 use crate::ui::mirror::use_mirror;
+use crate::ui::panels::run_text;
 use crate::ui::panels::stage::Drawn;
 use crate::ui::scene::{Scene, use_scene};
 use crate::ui::view::{Over, View, use_view};
@@ -56,6 +57,7 @@ pub fn Overlay(
             Over::Add => ("page.key.add", list(entries(over), on, None)),
             Over::Situations => ("page.key.situations", list(entries(over), on, None)),
             Over::Legend => ("legend.title", legend(view).into_any()),
+            Over::Run => ("run.title", run_text::panel()),
             Over::Blank => return Some(blank(view).into_any()),
             Over::Nothing | Over::Sheet => return None,
         };

@@ -1,0 +1,109 @@
+//! The run as text, over the page: release and size chosen in a form, every setting by its real
+//! name, and the recording itself, to be read, changed and begun again.
+//!
+//! *Invariant:* what is wrong is said with its place, and nothing that was typed is lost.
+
+use leptos::prelude::*;
+
+use crate::picture::run_text::{self, CHOICES, SettingRow};
+use crate::ui::mirror::use_mirror;
+use crate::ui::scene::use_scene;
+use crate::ui::view::{Over, View, use_view};
+use crate::ui::visit::use_visit;
+
+/// The key of what a choice is called.
+fn called(name: &str) -> &'static str {
+    match name {
+        "release" => "run.release",
+        "zookeeper" => "run.zookeeper",
+        "brokers" => "run.brokers",
+        _ => "run.seed",
+    }
+}
+
+/// The form, the settings, and the text.
+pub fn panel() -> AnyView {
+    let (view, mirror, visit, scene) = (use_view(), use_mirror(), use_visit(), use_scene());
+    let text = RwSignal::new(mirror.with(|lab| lab.whole().to_string()));
+    let read =
+        Memo::new(move |_| text.with(|text| run_text::read(text).map_err(|t| t.to_string())));
+    let begin = move |_| {
+        if let Ok(recording) = read.get_untracked() {
+            view.over.set(Over::Nothing);
+            visit.begin(recording);
+            scene.step();
+        }
+    };
+    let afresh = move |_| {
+        text.update(|text| {
+            let is_setup = |line: &&str| line.starts_with("setup");
+            let setup = text.lines().find(is_setup).unwrap_or("setup").to_string();
+            *text = format!("# zootrope 1\n{setup}\n");
+        });
+    };
+    let settings = move || {
+        let rows = read.with(|read| read.as_ref().map(|r| run_text::settings(&r.setup)).ok());
+        rows.unwrap_or_default().into_iter().map(|row| setting(text, row)).collect_view()
+    };
+    view! {
+        <p class="note">{move || view.key("run.note")}</p>
+        <div class="choices">{CHOICES.map(|name| choice(view, text, name))}</div>
+        <details class="model">
+            <summary>{move || view.key("run.settings")}</summary>
+            <div class="settings">{settings}</div>
+        </details>
+        <textarea rows="9" spellcheck="false" wrap="off" aria-label=move || view.key("run.text")
+            aria-invalid=move || read.with(Result::is_err).to_string()
+            prop:value=move || text.get() on:input=move |event| text.set(event_target_value(&event))/>
+        <p class="note wrong" role="status">{move || read.with(|read| read.as_ref().err().cloned())}</p>
+        <div class="begin">
+            <button class="btn" on:click=afresh>{move || view.key("run.afresh")}</button>
+            <button class="btn ink" prop:disabled=move || read.with(Result::is_err) on:click=begin>
+                {move || view.key("run.begin")}
+            </button>
+        </div>
+    }
+    .into_any()
+}
+
+/// One choice of the set-up's line.
+fn choice(view: View, text: RwSignal<String>, name: &'static str) -> AnyView {
+    let now = Memo::new(move |_| {
+        text.with(|text| run_text::read(text).map(|run| run_text::chosen(&run.setup, name)).ok())
+    });
+    let shown = move || now.get().unwrap_or_default();
+    let set = move |value: String| text.update(|text| *text = run_text::with(text, name, &value));
+    let offered = run_text::offered(name);
+    let first = (name == CHOICES[0]).then_some("");
+    let field = if offered.is_empty() {
+        view! {
+            <input type="text" inputmode="numeric" prop:value=shown
+                on:change=move |event| set(event_target_value(&event))/>
+        }
+        .into_any()
+    } else {
+        let option = |value: String| {
+            let (name, is_now) = (value.clone(), value.clone());
+            view! { <option value=value prop:selected=move || now.get().as_ref() == Some(&is_now)>{name}</option> }
+        };
+        view! {
+            <select data-first=first on:change=move |event| set(event_target_value(&event))>
+                {offered.into_iter().map(option).collect_view()}
+            </select>
+        }
+        .into_any()
+    };
+    view! { <label><span>{move || view.key(called(name))}</span>{field}</label> }.into_any()
+}
+
+/// One setting by its real name.
+fn setting(text: RwSignal<String>, row: SettingRow) -> AnyView {
+    let SettingRow { name, value, is_set } = row;
+    let set = move |event| {
+        text.update(|text| *text = run_text::with(text, name, &event_target_value(&event)));
+    };
+    view! {
+        <label class:set=is_set><span>{name}</span><input type="text" prop:value=value on:change=set/></label>
+    }
+    .into_any()
+}
