@@ -17,7 +17,7 @@ mod take;
 mod timeline;
 pub mod why;
 
-pub use importance::importance;
+pub use importance::{TURN, importance};
 pub use lookout::Lookout;
 pub use pace::{Haste, Pace, Pacer};
 pub use recording::Recording;

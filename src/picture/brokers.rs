@@ -3,7 +3,8 @@
 //! Not here: the groups of consumers (`groups`).
 //! What a process believes is shown as its belief; what only ZooKeeper or a newer broker knows is
 //! taken from whoever has heard it last. *Invariant:* a copy of a partition begins at the same
-//! offset on every broker, so that the gates stand under each other.
+//! offset on every broker, so that the gates stand under each other; one of which nothing would be
+//! seen begins earlier, and says how much it lacks.
 
 use super::ensemble::{self, Run};
 use super::groups;
@@ -20,6 +21,8 @@ use crate::text::Phrase;
 
 /// The most records that a strip shows.
 const SHOWN: i64 = 13;
+/// How many records a strip shows of a replica that is far behind.
+const TAIL: i64 = 3;
 
 /// Every broker process.
 pub fn processes<'a>(
@@ -169,11 +172,14 @@ fn replicas(
     let shown = logs(broker).into_iter().filter(|(tp, ..)| !is_internal(&tp.topic));
     let replica = |(tp, _, end, high_watermark): (TopicPartition, i64, i64, i64)| {
         let heard = known.get(&tp);
+        let first = firsts.get(&tp).copied().unwrap_or(0);
+        let is_far_behind = first > 0 && end < first + TAIL;
         Replica {
             partition: tp.to_string(),
             stand: stand(run, broker, &tp, heard.copied()),
             preferred: heard.is_some_and(|p| p.replicas.first() == Some(&broker.id())),
-            first: firsts.get(&tp).copied().unwrap_or(0),
+            first: if is_far_behind { (end - TAIL).max(0) } else { first },
+            lacks: if is_far_behind { first + SHOWN - end } else { 0 },
             end,
             high_watermark,
             committed: None,
@@ -281,6 +287,24 @@ mod tests {
         let words = super::super::drawing::broker::leads(broker);
         let crate::text::Phrase::Line(words, _) = words else { panic!("it is a line") };
         assert_eq!((broker.leads, broker.believes, own.stand.key(broker.life), words), expected);
+    }
+
+    const GROUP: &str = "setup seed=1\ntopic orders partitions=2 replicas=3\nrun 10s\n\
+        add producer p1 topic=orders every=200ms keys=7\n\
+        add consumer c1 group=g topics=orders\nadd consumer c2 group=g topics=orders\nrun 20s";
+
+    #[test]
+    fn a_replica_that_is_far_behind_shows_its_own_end() {
+        let lab =
+            script::play(&format!("{GROUP}\nkill broker3\nrun 60s")).expect("it is right").lab;
+        let brokers = brokers(Run::of(&lab));
+        let replica = |id: i32| {
+            let broker = brokers.iter().find(|broker| broker.id == id).expect("it is there");
+            broker.replicas.iter().find(|r| r.partition == "orders-0").expect("it has one").clone()
+        };
+        let (dead, alive) = (replica(3), replica(1));
+        assert!(dead.first < dead.end && dead.end < alive.first, "{dead:?} {alive:?}");
+        assert_eq!((dead.lacks, alive.lacks), (alive.end - dead.end, 0));
     }
 
     #[test]

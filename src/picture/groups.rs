@@ -7,11 +7,12 @@ use super::brokers::{self, Known};
 use super::ensemble::{self, Run};
 use super::stage::{Cell, Group, Life, Member};
 use crate::kafka::consumer::{Consumer, Position};
+use crate::kafka::group as coordinator;
 use crate::kafka::id::{GroupId, TopicName, TopicPartition};
 use crate::kafka::old_consumer::words::Wanted;
 use crate::kafka::old_consumer::{Activity, OldConsumer, Standing};
 use crate::kafka::znodes::consumers::KeptGroup;
-use crate::sim::{OrdMap, OrdSet, ProcessId};
+use crate::sim::{OrdMap, OrdSet, Power, ProcessId};
 use crate::text::Phrase;
 
 /// A consumer of either kind.
@@ -79,8 +80,9 @@ fn group(run: Run<'_>, known: &Known<'_>, name: String, seats: &Seats<'_>) -> Gr
         let life = run.life(*id);
         let (cells, note) = match either {
             Either::New(consumer) => {
-                let lag: i64 = columns.iter().map(|tp| behind(known, consumer, tp)).sum();
-                let cells = columns.iter().map(|tp| cell(run, known, consumer, tp)).collect();
+                let share = Share::of(run, *id, consumer);
+                let lag: i64 = columns.iter().map(|tp| share.lag(known, tp)).sum();
+                let cells = columns.iter().map(|tp| share.cell(run, known, tp)).collect();
                 (cells, lags(lag))
             }
             Either::Old(consumer) => {
@@ -101,11 +103,16 @@ fn group(run: Run<'_>, known: &Known<'_>, name: String, seats: &Seats<'_>) -> Gr
     Group { members, state, coordination, is_old, topic, partitions, name }
 }
 
-/// A group's state and generation, as its coordinator has them.
-fn at_coordinator(run: Run<'_>, name: &str) -> (Phrase, Phrase) {
+/// A group as its coordinator keeps it.
+fn coordinated<'a>(run: Run<'a>, name: &str) -> Option<&'a coordinator::Group> {
     let running = brokers::processes(run).filter_map(|(_, _, broker)| broker.running());
     let kept = running.filter_map(|running| running.groups().group(name));
-    let kept = kept.max_by_key(|group| group.generation);
+    kept.max_by_key(|group| group.generation)
+}
+
+/// A group's state and generation, as its coordinator has them.
+fn at_coordinator(run: Run<'_>, name: &str) -> (Phrase, Phrase) {
+    let kept = coordinated(run, name);
     let state = kept.map_or("Empty", |group| group.state.name());
     let generation = kept.map_or(0, |group| group.generation.0);
     (Phrase::raw(state), Phrase::key("page.group.generation").with("n", generation))
@@ -173,11 +180,49 @@ fn old_cell(
     }
 }
 
-fn cell(run: Run<'_>, known: &Known<'_>, consumer: &Consumer, tp: &TopicPartition) -> Cell {
-    match consumer.partitions().contains_key(tp) {
-        false => Cell::Empty,
-        true if is_served(run, known, tp) => Cell::Owns,
-        true => Cell::Waits,
+/// What a member has: by itself, or if it is gone, by the group that does not know yet.
+enum Share<'a> {
+    Own(&'a Consumer),
+    Missed(&'a coordinator::Group, &'a [TopicPartition]),
+}
+
+impl<'a> Share<'a> {
+    fn of(run: Run<'a>, id: ProcessId, consumer: &'a Consumer) -> Share<'a> {
+        let own = Share::Own(consumer);
+        if run.cluster.power(id) != Power::Off {
+            return own;
+        }
+        let settings = consumer.settings();
+        let Some(group) = coordinated(run, &settings.group_id.to_string()) else { return own };
+        let member = group.members.values().find(|member| member.client_id == settings.client_id);
+        member.map_or(own, |member| Share::Missed(group, &member.assignment))
+    }
+
+    fn cell(&self, run: Run<'_>, known: &Known<'_>, tp: &TopicPartition) -> Cell {
+        match self {
+            Share::Missed(_, owned) if owned.contains(tp) => Cell::Waits,
+            Share::Own(consumer) if consumer.partitions().contains_key(tp) => {
+                if is_served(run, known, tp) { Cell::Owns } else { Cell::Waits }
+            }
+            _ => Cell::Empty,
+        }
+    }
+
+    /// How many committed records of a partition it has not read yet.
+    fn lag(&self, known: &Known<'_>, tp: &TopicPartition) -> i64 {
+        let read = match self {
+            Share::Missed(group, owned) if owned.contains(tp) => {
+                group.offsets.get(tp).map_or(0, |kept| kept.offset.0)
+            }
+            Share::Missed(..) => return 0,
+            Share::Own(consumer) => {
+                match consumer.partitions().get(tp).map(|read| &read.position) {
+                    Some(Position::At { offset, .. }) => offset.0,
+                    _ => return 0,
+                }
+            }
+        };
+        (high_watermark(known, tp) - read).max(0)
     }
 }
 
@@ -190,15 +235,6 @@ fn is_served(run: Run<'_>, known: &Known<'_>, tp: &TopicPartition) -> bool {
 
 fn high_watermark(known: &Known<'_>, tp: &TopicPartition) -> i64 {
     known.get(tp).map_or(0, |partition| partition.hw.0)
-}
-
-/// How many committed records of a partition a consumer has not read yet.
-fn behind(known: &Known<'_>, consumer: &Consumer, tp: &TopicPartition) -> i64 {
-    let Some(reading) = consumer.partitions().get(tp) else { return 0 };
-    match reading.position {
-        Position::At { offset, .. } => (high_watermark(known, tp) - offset.0).max(0),
-        Position::Unknown | Position::ToBeReset => 0,
-    }
 }
 
 #[cfg(test)]
@@ -244,5 +280,22 @@ mod tests {
         check("kill c2\nrun 1s", rest, [("oo-", lag), ("--w", "")]);
         let tries = "page.group.attempt";
         check("kill c2\nstart c2\nrun 2s", "page.group.rebalances", [("o--", lag), ("--w", tries)]);
+    }
+
+    const GROUP: &str = "setup seed=1\ntopic orders partitions=2 replicas=3\nrun 10s\n\
+        add producer p1 topic=orders every=200ms keys=7\n\
+        add consumer c1 group=g topics=orders\nadd consumer c2 group=g topics=orders\nrun 20s";
+
+    #[test]
+    fn a_killed_member_owns_until_its_group_misses_it() {
+        let member = |wait: &str| {
+            let lab = script::play(&format!("{GROUP}\nkill c1\n{wait}")).expect("it is right").lab;
+            groups(Run::of(&lab)).remove(0).members.remove(0)
+        };
+        let early = member("run 20s");
+        assert!(early.cells.contains(&Cell::Waits), "{early:?}");
+        assert_ne!(early.note, lags(0), "{early:?}");
+        let late = member("run 60s");
+        assert_eq!((late.cells, late.note), (vec![Cell::Empty; 2], lags(0)));
     }
 }

@@ -110,6 +110,8 @@ pub fn inspector(run: Run<'_>, end: usize, target: &Target) -> Option<InspectorP
     let about = about(run, target);
     let index = match target {
         Target::Event(id) => run.trace.find(crate::sim::EventId(*id)),
+        Target::Partition(_) => story::last_turn(run.cluster, run.trace, end, &about)
+            .or_else(|| story::latest_about(run.cluster, run.trace, end, &about)),
         _ => story::latest_about(run.cluster, run.trace, end, &about),
     };
     if let Some(index) = index {

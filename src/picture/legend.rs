@@ -152,6 +152,7 @@ fn replica() -> Replica {
         stand: Stand::Leading { epoch: 0 },
         preferred: false,
         first: 0,
+        lacks: 0,
         end: 5,
         high_watermark: 4,
         committed: Some(1),

@@ -260,8 +260,10 @@ pub struct Replica {
     pub stand: Stand,
     /// Whether it is the preferred leader.
     pub preferred: bool,
-    /// The first offset that the strip shows, the same on every broker.
+    /// The first offset that the strip shows, the same on every broker that is not far behind.
     pub first: i64,
+    /// How many records it lacks, if it is so far behind that its strip begins earlier.
+    pub lacks: i64,
     /// The log end offset.
     pub end: i64,
     /// The high watermark.

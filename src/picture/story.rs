@@ -12,8 +12,8 @@ use super::stage::Thread;
 use super::target::Target;
 use crate::cluster::{Cluster, Record, Trace};
 use crate::kafka::words::Fact;
-use crate::lab::importance;
 use crate::lab::why;
+use crate::lab::{TURN, importance};
 use crate::sim::{EventId, OrdSet, SimTime, Telling, What};
 use crate::text::Phrase;
 
@@ -23,6 +23,8 @@ pub const STEP: u8 = 1;
 const MOMENT: u64 = 300_000;
 /// How far back, or on, a story is followed.
 const REACH: usize = 6_000;
+/// How far back the last step of a thing is looked for: a quiet partition's is long past.
+const MEMORY: usize = 60_000;
 
 /// The steps that led to a record: the latest first, the record itself left out.
 pub fn causes(cluster: &Cluster, trace: &Trace, index: usize, most: usize) -> Vec<usize> {
@@ -81,10 +83,25 @@ pub fn weight(record: &Record<'_>) -> u8 {
 
 /// The last step before `end` that is about a thing.
 pub fn latest_about(cluster: &Cluster, trace: &Trace, end: usize, about: &About) -> Option<usize> {
-    let first = end.saturating_sub(REACH);
+    latest_of(cluster, trace, end, about, STEP)
+}
+
+/// The last turn of a thing's story, if it has had one: who leads a partition now, and why.
+pub fn last_turn(cluster: &Cluster, trace: &Trace, end: usize, about: &About) -> Option<usize> {
+    latest_of(cluster, trace, end, about, TURN)
+}
+
+fn latest_of(
+    cluster: &Cluster,
+    trace: &Trace,
+    end: usize,
+    about: &About,
+    least: u8,
+) -> Option<usize> {
+    let first = end.saturating_sub(MEMORY);
     let is_about = |index: &usize| {
         let record = trace.get(*index).expect("the index lies in the trace");
-        weight(&record) >= STEP && concerns(cluster, &record, about)
+        weight(&record) >= least && concerns(cluster, &record, about)
     };
     (first..end).rev().find(is_about)
 }
@@ -157,6 +174,16 @@ fn death(run: Run<'_>, record: &Record<'_>) -> Option<SentencePicture> {
 
 /// The sentence of a record, if it told anything.
 pub fn sentence(run: Run<'_>, record: &Record<'_>) -> Option<SentencePicture> {
+    if record.what == What::Command && record.name == "setup" {
+        // All that starts with the run starts at once.
+        let event = Some(record.id.0);
+        return Some(SentencePicture {
+            key: "page.begins",
+            fields: Vec::new(),
+            event,
+            by_you: false,
+        });
+    }
     let fact = heaviest(record)?;
     let mut fields: Vec<Field> = fact.fields().into_iter().map(|said| field(run, said)).collect();
     if let Some(id) = record.process {
@@ -176,6 +203,7 @@ pub fn sentence(run: Run<'_>, record: &Record<'_>) -> Option<SentencePicture> {
 fn field(run: Run<'_>, (name, value): (&'static str, String)) -> Field {
     let id = value.parse::<i32>().ok();
     let (words, chip) = match (name, id) {
+        ("leader", Some(-1)) => (Phrase::key("page.nobody"), Chip::Plain),
         ("broker" | "leader", Some(_)) => process(&format!("broker{value}")),
         ("partition", _) => (Phrase::raw(&value), Chip::Name(Target::Partition(value.clone()))),
         ("group", _) => (Phrase::raw(&value), Chip::Name(Target::Group(value.clone()))),
@@ -185,6 +213,9 @@ fn field(run: Run<'_>, (name, value): (&'static str, String)) -> Field {
             None => (Phrase::raw(&value), Chip::Figure),
         },
         ("why", _) => (Phrase::key(reason(&value)), Chip::Plain),
+        ("reason", _) if cause(&value).is_some() => {
+            (Phrase::key(cause(&value).unwrap_or_default()), Chip::Plain)
+        }
         _ if value == "-" => (Phrase::key("page.nobody"), Chip::Plain),
         _ if value.starts_with('/') => {
             (Phrase::raw(&value), Chip::Quoted(Target::Znode(value.clone())))
@@ -196,6 +227,24 @@ fn field(run: Run<'_>, (name, value): (&'static str, String)) -> Field {
         }
     };
     Field { name, words, chip }
+}
+
+/// Why a group rebalances, or lost a member: a phrase for each word of the coordinator.
+fn cause(reason: &str) -> Option<&'static str> {
+    Some(match reason {
+        "new-member" => "page.why.new-member",
+        "member-rejoins" | "leader-rejoins" => "page.why.rejoins",
+        "member-changed" => "page.why.changed",
+        "member-gone" => "page.why.gone",
+        "static-member-returns" => "page.why.returns",
+        "shares-not-stored" => "page.why.not-stored",
+        "sync-timeout" => "page.why.sync-timeout",
+        "left" => "page.why.left",
+        "session-timeout" => "page.why.session-timeout",
+        "rebalance-timeout" => "page.why.rebalance-timeout",
+        "replaced" => "page.why.replaced",
+        _ => return None,
+    })
 }
 
 /// Why a partition has the leader that it has: a phrase for each word of the controller.
@@ -274,6 +323,45 @@ mod tests {
             lab.issue(command).expect("it can be done");
         }
         lab
+    }
+
+    #[test]
+    fn everything_begins_with_the_run_and_not_with_the_last_broker() {
+        let mut lab = lab_after(&[]);
+        lab.advance_to(SimTime::micros(1_000_000));
+        let run = Run::of(&lab);
+        let mut looking =
+            run.trace.iter().filter(|record| record.facts().any(|fact| fact.key() == "looking"));
+        let looking = looking.next().expect("servers look for a leader");
+        let index = run.trace.find(looking.id).expect("it has happened");
+        let first = *causes(run.cluster, run.trace, index, 9).last().expect("it has a cause");
+        let told = sentence(run, &run.trace.get(first).expect("it is there"));
+        assert_eq!(told.map(|said| said.key), Some("page.begins"));
+    }
+
+    #[test]
+    fn every_word_of_a_coordinator_has_a_phrase() {
+        let mut lab = lab_after(&["topic orders partitions=1 replicas=1"]);
+        for (at, line) in [
+            (10, "add consumer c1 group=g topics=orders"),
+            (20, "add consumer c2 group=g topics=orders"),
+            (30, "kill c1"),
+            (90, "stop c2"),
+        ] {
+            lab.advance_to(SimTime::micros(at * 1_000_000));
+            lab.issue(Command::parse(1, line).expect("it is right")).expect("it can be done");
+        }
+        lab.advance_to(SimTime::micros(120_000_000));
+        let reasons = lab.trace().iter().flat_map(|record| record.facts()).filter_map(|fact| {
+            let fields = fact.fields();
+            fields.into_iter().find(|(name, _)| *name == "reason").map(|(_, reason)| reason)
+        });
+        let mut told = 0;
+        for word in reasons {
+            assert!(cause(&word).is_some(), "no phrase for {word}");
+            told += 1;
+        }
+        assert!(told > 4, "only {told}");
     }
 
     #[test]

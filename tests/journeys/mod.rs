@@ -15,6 +15,7 @@ pub const ALL: &[(&str, Journey)] = &[
     ("an added consumer takes a partition over", an_added_consumer_takes_over),
     ("the console answers what is typed", the_console_answers),
     ("the logs lead to their events", the_logs_lead_to_events),
+    ("a run is played again on another release", a_run_is_played_again),
     ("the cursor goes back and comes again", the_cursor_goes_back),
     ("a link shows the same state", a_link_shows_the_same_state),
     ("a damaged link is refused", a_damaged_link_is_refused),
@@ -145,6 +146,31 @@ fn the_logs_lead_to_events(visitor: &Visitor) -> Outcome {
     visitor.click("#logs pre button")?;
     let selected = "document.querySelector('#inspector .name').textContent";
     visitor.until("the event behind it", &format!("{selected}.includes('/controller')"))
+}
+
+fn a_run_is_played_again(visitor: &Visitor) -> Outcome {
+    open_running(visitor)?;
+    visitor.press('n')?;
+    let field = "document.querySelector('.help textarea')";
+    visitor.until("the run as text", &format!("{field} !== null"))?;
+    let write = |what: &str, value: &str| {
+        format!(
+            "const field = document.querySelector('.help {what}'); field.value = '{value}'; \
+             for (const kind of ['input', 'change']) \
+             field.dispatchEvent(new Event(kind, {{ bubbles: true }}));"
+        )
+    };
+    visitor.run(&write("textarea", "setup zookeeper=x"))?;
+    let wrong = "document.querySelector('.help .wrong').textContent";
+    visitor.until("what is wrong", &format!("{wrong}.includes('column 7: “x”')"))?;
+    visitor.run(&write("textarea", "setup release=3.9.1"))?;
+    visitor.run(&write("select", "0.8.2.2"))?;
+    let text = format!("{field}.value.includes('setup release=0.8.2.2')");
+    visitor.until("the release in the text", &text)?;
+    visitor.click(".help .btn.ink")?;
+    let meta = "document.querySelector('.head .meta').textContent";
+    visitor.until("the release in the head", &format!("{meta}.includes('Kafka 0.8.2.2')"))?;
+    visitor.until("three brokers in the tree", &format!("{REGISTERED} === 3"))
 }
 
 const ENTER: char = '\u{e007}';

@@ -1,6 +1,7 @@
 //! A replica's strip: rail, star, pennant, records, the gate of the high watermark, the lag.
 //!
-//! *Invariant:* the gate stands at the same record on every copy of a partition.
+//! *Invariant:* the gate stands at the same record on every copy of a partition that is not far
+//! behind.
 
 use crate::picture::shape::Drawing;
 use crate::picture::stage::{Replica, Stand};
@@ -118,16 +119,23 @@ pub fn records(seat: &Seat, replica: &Replica) -> Drawing {
     if end > gate {
         drawing.path((0, 0), run(gate, end), format!("rec {kind} open"));
     }
-    if replica.stand == Stand::Out {
-        drawing.over(out(seat, end));
+    if replica.stand == Stand::Out || replica.lacks > 0 {
+        drawing.over(out(seat, replica, end));
     }
     drawing
 }
 
 /// The word for a strip that is out: behind its records, or above its end if there is no room.
-fn out(seat: &Seat, end: i32) -> Drawing {
+fn out(seat: &Seat, replica: &Replica, end: i32) -> Drawing {
     let mut drawing = Drawing::new();
-    let (word, class) = (Phrase::key("page.strip.out"), "t11 it gonet");
+    let class = "t11 it gonet";
+    let word = match (replica.stand, replica.lacks) {
+        (_, 0) => Phrase::key("page.strip.out"),
+        (Stand::Out, n) => Phrase::key("page.pair")
+            .with_phrase("a", Phrase::key("page.strip.out"))
+            .with_phrase("b", Phrase::key("page.strip.lacks").with("n", n)),
+        (_, n) => Phrase::key("page.strip.lacks").with("n", n),
+    };
     let y = seat.at.1;
     if end + 24 < seat.rail() + seat.cells * PITCH {
         drawing.text((end + 4, y + 10), word, class);

@@ -83,7 +83,7 @@ fn Push(
 
 /// Minutes, seconds and tenths.
 fn clock(tenths: u64) -> String {
-    format!("{}:{:02}.{}", tenths / 600, tenths / 10 % 60, tenths % 10)
+    format!("{}.{} s", tenths / 10, tenths % 10)
 }
 
 fn edge(view: View, mirror: Mirror) -> String {
