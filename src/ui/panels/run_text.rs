@@ -45,6 +45,8 @@ pub fn panel() -> AnyView {
         let rows = read.with(|read| read.as_ref().map(|r| run_text::settings(&r.setup)).ok());
         rows.unwrap_or_default().into_iter().map(|row| setting(text, row)).collect_view()
     };
+    let is_wrong = move || read.with(Result::is_err);
+    let wrong = move || read.with(|read| read.as_ref().err().cloned());
     view! {
         <p class="note">{move || view.key("run.note")}</p>
         <div class="choices">{CHOICES.map(|name| choice(view, text, name))}</div>
@@ -53,12 +55,12 @@ pub fn panel() -> AnyView {
             <div class="settings">{settings}</div>
         </details>
         <textarea rows="9" spellcheck="false" wrap="off" aria-label=move || view.key("run.text")
-            aria-invalid=move || read.with(Result::is_err).to_string()
+            aria-invalid=move || is_wrong().to_string()
             prop:value=move || text.get() on:input=move |event| text.set(event_target_value(&event))/>
-        <p class="note wrong" role="status">{move || read.with(|read| read.as_ref().err().cloned())}</p>
+        <p class="note wrong" role="status">{wrong}</p>
         <div class="begin">
             <button class="btn" on:click=afresh>{move || view.key("run.afresh")}</button>
-            <button class="btn ink" prop:disabled=move || read.with(Result::is_err) on:click=begin>
+            <button class="btn ink" prop:disabled=is_wrong on:click=begin>
                 {move || view.key("run.begin")}
             </button>
         </div>
@@ -84,7 +86,8 @@ fn choice(view: View, text: RwSignal<String>, name: &'static str) -> AnyView {
     } else {
         let option = |value: String| {
             let (name, is_now) = (value.clone(), value.clone());
-            view! { <option value=value prop:selected=move || now.get().as_ref() == Some(&is_now)>{name}</option> }
+            let is_now = move || now.with(|now| now.as_ref() == Some(&is_now));
+            view! { <option value=value prop:selected=is_now>{name}</option> }
         };
         view! {
             <select data-first=first on:change=move |event| set(event_target_value(&event))>
