@@ -56,7 +56,7 @@ pub fn panel() -> AnyView {
         </details>
         <textarea rows="9" spellcheck="false" wrap="off" aria-label=move || view.key("run.text")
             aria-invalid=move || is_wrong().to_string()
-            prop:value=move || text.get() on:input=move |event| text.set(event_target_value(&event))/>
+            prop:value=text on:input=move |event| text.set(event_target_value(&event))/>
         <p class="note wrong" role="status">{wrong}</p>
         <div class="begin">
             <button class="btn" on:click=afresh>{move || view.key("run.afresh")}</button>
@@ -106,7 +106,9 @@ fn setting(text: RwSignal<String>, row: SettingRow) -> AnyView {
         text.update(|text| *text = run_text::with(text, name, &event_target_value(&event)));
     };
     view! {
-        <label class:set=is_set><span>{name}</span><input type="text" prop:value=value on:change=set/></label>
+        <label class:set=is_set>
+            <span>{name}</span><input type="text" prop:value=value on:change=set/>
+        </label>
     }
     .into_any()
 }
