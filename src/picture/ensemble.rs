@@ -8,8 +8,9 @@ use super::target::Target;
 use super::tree::Watch;
 use crate::cluster::{AnyProcess, Cluster, Record, Trace};
 use crate::kafka::old_consumer::words::OldSettings;
+use crate::kafka::words::Fact;
 use crate::lab::Lab;
-use crate::sim::{EventId, OrdMap, Power, ProcessId, SimTime, Telling};
+use crate::sim::{EventId, KernelFact, OrdMap, Power, ProcessId, SimTime, Telling};
 use crate::text::Phrase;
 use crate::zk::database::Database;
 use crate::zk::ensemble::ServerId;
@@ -48,6 +49,7 @@ impl<'a> Run<'a> {
             Power::Running => Life::Running,
             Power::Frozen => Life::Frozen,
             Power::Off if self.ended_by(id, "process-killed") => Life::Killed,
+            Power::Off if self.gave_up(id) => Life::GaveUp,
             Power::Off => Life::Stopped,
         }
     }
@@ -60,6 +62,15 @@ impl<'a> Run<'a> {
     /// Whether the reader did the last thing that befell a process.
     pub fn is_marked(&self, id: ProcessId) -> bool {
         self.last(id).is_some_and(|last| self.is_yours(&last)) && self.life(id) != Life::Running
+    }
+
+    /// Whether a process ended by itself with another code than 0.
+    fn gave_up(&self, id: ProcessId) -> bool {
+        let code = |fact: &Fact| match fact {
+            Fact::Kernel(KernelFact::Exited { code, .. }) => *code,
+            _ => 0,
+        };
+        self.last(id).is_some_and(|record| record.facts().any(|fact| code(fact) != 0))
     }
 
     fn ended_by(&self, id: ProcessId, key: &str) -> bool {

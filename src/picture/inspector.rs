@@ -579,7 +579,7 @@ pub fn verbs(run: Run<'_>, id: ProcessId, name: &str) -> Vec<Verb> {
             verb(Icon::Kill, 'K', "page.verb.kill", "kill"),
             verb(Icon::Play, 'Z', "page.verb.thaw", "thaw"),
         ],
-        Life::Stopped | Life::Killed => {
+        Life::Stopped | Life::Killed | Life::GaveUp => {
             vec![verb(Icon::Restart, 'R', "page.verb.start", "start")]
         }
     };
@@ -587,7 +587,8 @@ pub fn verbs(run: Run<'_>, id: ProcessId, name: &str) -> Vec<Verb> {
     verbs
 }
 
-/// The cable that matters most to a process: to its server, or to the leader.
+/// The cable that matters most to a process: to its server, to its coordinator, or to the leader
+/// of the ensemble.
 fn cut(run: Run<'_>, id: ProcessId, name: &str) -> Option<Verb> {
     let peer = peer(run, id, name)?;
     let other = run.cluster.find(&peer)?;
@@ -614,6 +615,14 @@ fn peer(run: Run<'_>, id: ProcessId, name: &str) -> Option<String> {
     let its = sessions.into_iter().find(|held| held.is_of(name) && held.age != Age::Old);
     if let Some(server) = its.and_then(|held| held.server) {
         return Some(server);
+    }
+    let process = run.cluster.process(id);
+    if let Some(consumer) = process.consumer() {
+        return consumer.coordinator().map(|broker| run.cluster.name(broker).to_string());
+    }
+    if process.producer().is_some() {
+        let broker = brokers::brokers(run).into_iter().find(|broker| !broker.life.is_gone())?;
+        return Some(broker.name);
     }
     let servers = ensemble::servers(run).into_iter().filter(|server| server.name != name);
     let (leading, others): (Vec<_>, Vec<_>) = servers.partition(|s| s.role == Role::Leading);

@@ -49,12 +49,14 @@ pub enum Life {
     Stopped,
     /// It was killed.
     Killed,
+    /// It ended by itself, for it could not go on.
+    GaveUp,
 }
 
 impl Life {
     /// Whether it answers nobody because it is not there.
     pub fn is_gone(self) -> bool {
-        matches!(self, Life::Stopped | Life::Killed)
+        matches!(self, Life::Stopped | Life::Killed | Life::GaveUp)
     }
 }
 
@@ -415,6 +417,7 @@ pub fn life_key(life: Life) -> &'static str {
         Life::Frozen => "page.life.frozen",
         Life::Stopped => "page.life.stopped",
         Life::Killed => "page.life.killed",
+        Life::GaveUp => "page.life.gave-up",
     }
 }
 

@@ -131,6 +131,7 @@ fn words((x, y): (i32, i32), server: &Server, plate: &Plate) -> Drawing {
 pub fn standing(server: &Server) -> Phrase {
     let key = match (server.life, server.role) {
         (Life::Killed, _) => "page.life.killed",
+        (Life::GaveUp, _) => "page.life.gave-up",
         (Life::Stopped, _) => "page.life.stopped",
         (Life::Frozen, _) => "page.life.frozen",
         (_, Role::Leading) => "page.role.leader",

@@ -89,7 +89,9 @@ fn head(seat: &Seat, replica: &Replica) -> Drawing {
     let until = if replica.stand == Stand::Out { rail - 6 } else { rail };
     drawing.line((rail - 9, y + 6), (until, y + 6), if apart { "ln1 gone" } else { "ln1" });
     let end = shade(seat, replica, "b", "i2");
-    drawing.ended((seat.end(), y + 10), Phrase::raw(replica.end), format!("t11 {end}"));
+    // A long number stands a little further out, clear of the gate.
+    let wide = if replica.end >= 1000 { 8 } else { 0 };
+    drawing.ended((seat.end() + wide, y + 10), Phrase::raw(replica.end), format!("t11 {end}"));
     drawing
 }
 

@@ -35,6 +35,11 @@ pub fn Sentence() -> impl IntoView {
         let name = name.unwrap_or_else(|| Phrase::key("page.panel.cluster"));
         view.say(&Phrase::key("page.act").with_phrase("name", name))
     };
+    // Where nothing is selected, what can be done is to add something.
+    let sheet = move || {
+        let selected = view.selected.with_untracked(Option::is_some);
+        if selected { Over::Sheet } else { Over::Add }
+    };
     let visit = use_visit();
     let asks = move || visit.guess().is_some();
     let by_you = move || scene.sentence.with(|said| said.as_ref().is_some_and(|s| s.by_you));
@@ -49,7 +54,7 @@ pub fn Sentence() -> impl IntoView {
                 </svg>
             </Show>
             <p><Verdict/>{words}</p>
-            <button class="btn act" on:click=move |_| view.lay(Over::Sheet)>{act}</button>
+            <button class="btn act" on:click=move |_| view.lay(sheet())>{act}</button>
             <button class="btn why-button" aria-keyshortcuts="[" on:click=move |_| scene.ask_why()>
                 <IconOf icon=Icon::Why/>{move || view.key("page.why")}<kbd class="kbd">"["</kbd>
             </button>
