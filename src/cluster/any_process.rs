@@ -6,6 +6,7 @@
 use super::{Cluster, Setup, Trace, Words};
 use crate::kafka::broker::Broker;
 use crate::kafka::consumer::Consumer;
+use crate::kafka::lone;
 use crate::kafka::old_consumer::OldConsumer;
 use crate::kafka::producer::Producer;
 use crate::kafka::release::Release;
@@ -36,6 +37,10 @@ pub enum AnyProcess {
     OldConsumer(Box<OldConsumer>),
     /// A producer.
     Producer(Box<Producer>),
+    /// A broker without replicas.
+    LoneBroker(Box<lone::Broker>),
+    /// A producer for such brokers.
+    LoneProducer(Box<lone::Producer>),
 }
 
 /// The kinds of processes.
@@ -63,11 +68,11 @@ impl AnyProcess {
         match self {
             AnyProcess::Zk(_) => Kind::Zk,
             AnyProcess::Shell(_) => Kind::Shell,
-            AnyProcess::Broker(_) => Kind::Broker,
+            AnyProcess::Broker(_) | AnyProcess::LoneBroker(_) => Kind::Broker,
             AnyProcess::Tool(_) => Kind::Tool,
             AnyProcess::Consumer(_) => Kind::Consumer,
             AnyProcess::OldConsumer(_) => Kind::OldConsumer,
-            AnyProcess::Producer(_) => Kind::Producer,
+            AnyProcess::Producer(_) | AnyProcess::LoneProducer(_) => Kind::Producer,
         }
     }
 
@@ -106,6 +111,25 @@ impl AnyProcess {
         if let AnyProcess::Producer(producer) = self { Some(producer) } else { None }
     }
 
+    /// The broker without replicas, if it is one.
+    pub fn lone_broker(&self) -> Option<&lone::Broker> {
+        if let AnyProcess::LoneBroker(broker) = self { Some(broker) } else { None }
+    }
+
+    /// The producer for such brokers, if it is one.
+    pub fn lone_producer(&self) -> Option<&lone::Producer> {
+        if let AnyProcess::LoneProducer(producer) = self { Some(producer) } else { None }
+    }
+
+    /// The settings of a broker, with or without replicas.
+    pub fn broker_settings(&self) -> Option<&Settings> {
+        match self {
+            AnyProcess::Broker(broker) => Some(broker.settings()),
+            AnyProcess::LoneBroker(broker) => Some(broker.settings()),
+            _ => None,
+        }
+    }
+
     /// What asks this process to stop in order, if it can.
     pub fn stop_request(&self) -> Option<Request> {
         match self {
@@ -113,7 +137,9 @@ impl AnyProcess {
             AnyProcess::Broker(_)
             | AnyProcess::Consumer(_)
             | AnyProcess::OldConsumer(_)
-            | AnyProcess::Producer(_) => Some(Request::Stop),
+            | AnyProcess::Producer(_)
+            | AnyProcess::LoneBroker(_)
+            | AnyProcess::LoneProducer(_) => Some(Request::Stop),
             AnyProcess::Tool(_) => None,
         }
     }
@@ -131,6 +157,8 @@ impl Process for AnyProcess {
             AnyProcess::Consumer(consumer) => consumer.handle(event, out),
             AnyProcess::OldConsumer(consumer) => consumer.handle(event, out),
             AnyProcess::Producer(producer) => producer.handle(event, out),
+            AnyProcess::LoneBroker(broker) => broker.handle(event, out),
+            AnyProcess::LoneProducer(producer) => producer.handle(event, out),
         }
     }
 
@@ -143,6 +171,8 @@ impl Process for AnyProcess {
             AnyProcess::Consumer(consumer) => consumer.crash(),
             AnyProcess::OldConsumer(consumer) => consumer.crash(),
             AnyProcess::Producer(producer) => producer.crash(),
+            AnyProcess::LoneBroker(broker) => broker.crash(),
+            AnyProcess::LoneProducer(producer) => producer.crash(),
         }
     }
 }
@@ -177,8 +207,8 @@ pub fn assemble(setup: &Setup, trace: &mut Trace) -> Cluster {
     for (id, server) in zk_servers(setup) {
         cluster.add(&id.to_string(), AnyProcess::Zk(Box::new(server)));
     }
-    for broker in brokers(setup, &cluster) {
-        cluster.add(&format!("broker{}", broker.id()), AnyProcess::Broker(Box::new(broker)));
+    for (id, broker) in setup.brokers.iter().zip(brokers(setup, &cluster)) {
+        cluster.add(&format!("broker{id}"), broker);
     }
     let ids: Vec<_> = cluster.processes().map(|(id, _, _)| id).collect();
     cluster.intervene(("setup", None), trace, |i| ids.iter().for_each(|id| i.start(*id)));
@@ -198,7 +228,7 @@ fn zk_servers(setup: &Setup) -> Vec<(ServerId, Server)> {
 }
 
 /// The brokers of a set-up, which get the process ids after those of the servers.
-fn brokers(setup: &Setup, cluster: &Cluster) -> Vec<Broker> {
+fn brokers(setup: &Setup, cluster: &Cluster) -> Vec<AnyProcess> {
     let servers = connection(cluster, setup.broker_session_timeout()).servers;
     let settings =
         |&id: &i32| Settings { zookeeper_connect: servers.clone(), ..setup.broker_settings(id) };
@@ -208,23 +238,31 @@ fn brokers(setup: &Setup, cluster: &Cluster) -> Vec<Broker> {
         ((settings.host.clone(), settings.port), ProcessId(process))
     };
     let directory = Directory::new((first..).zip(&settings).map(address));
-    settings.into_iter().map(|settings| Broker::new(settings, directory.clone())).collect()
+    settings.into_iter().map(|settings| broker(settings, directory.clone())).collect()
+}
+
+/// A broker as its release has them.
+pub(super) fn broker(settings: Settings, directory: Directory) -> AnyProcess {
+    match settings.release.brokers_are_alone() {
+        true => AnyProcess::LoneBroker(Box::new(lone::Broker::new(settings, directory))),
+        false => AnyProcess::Broker(Box::new(Broker::new(settings, directory))),
+    }
 }
 
 /// The brokers that a client begins with: all that there are.
 pub fn bootstrap(cluster: &Cluster) -> Bootstrap {
-    let brokers = cluster.processes().filter_map(|(id, _, process)| Some((id, process.broker()?)));
-    let known: Vec<(ProcessId, String)> = brokers
-        .map(|(id, broker)| (id, format!("{}:{}", broker.settings().host, broker.settings().port)))
-        .collect();
-    let brokers = cluster.processes().find_map(|(_, _, process)| process.broker());
+    let brokers =
+        cluster.processes().filter_map(|(id, _, process)| Some((id, process.broker_settings()?)));
+    let known: Vec<(ProcessId, String)> =
+        brokers.map(|(id, broker)| (id, format!("{}:{}", broker.host, broker.port))).collect();
+    let brokers = cluster.processes().find_map(|(_, _, process)| process.broker_settings());
     let shown: Vec<&str> = known.iter().map(|(_, address)| &**address).collect();
     let ensemble = connection(cluster, crate::sim::Span::ZERO).servers;
     let servers = ensemble.iter().map(|server| format!("zk{}:2181", server.id));
     Bootstrap {
         shown: shown.join(",").into(),
         processes: known.iter().map(|(id, _)| *id).collect(),
-        release: brokers.map_or(Release::V3_9_1, |broker| broker.settings().release),
+        release: brokers.map_or(Release::V3_9_1, |broker| broker.release),
         zookeeper_connect: servers.collect::<Vec<_>>().join(",").into(),
         ensemble,
     }
@@ -242,8 +280,30 @@ pub fn connection(cluster: &Cluster, timeout: crate::sim::Span) -> Config {
 mod tests {
     use super::*;
     use crate::cluster::command::{self, Command};
+    use crate::cluster::notation::Line;
     use crate::kafka::consumer::Standing;
     use crate::sim::{Moment, Span};
+
+    #[test]
+    fn brokers_without_replicas_have_no_tools_and_other_settings() {
+        let mut trace = Trace::default();
+        let mut line = Line::parse(1, "release=0.7.2").expect("it is right");
+        let setup = Setup::parse(&mut line).expect("it is right");
+        let mut cluster = assemble(&setup, &mut trace);
+        let mut check = |text, expected: Option<&str>| {
+            let command = Command::parse(1, text).expect("it is right");
+            let refusal = command::apply(&command, &mut cluster, &mut trace).err();
+            assert_eq!(refusal.map(|refusal| refusal.to_string()).as_deref(), expected, "{text}");
+        };
+        let tool = "Kafka 0.7.2 has no kafka-topics: a topic is there once a broker gets a record \
+                    for it, and who is in a group is in ZooKeeper";
+        check("topic orders", Some(tool));
+        let acks = "a producer of Kafka 0.7.2 has no setting acks";
+        check("add producer p1 acks=1", Some(acks));
+        check("add producer p1", None);
+        check("add producer p2 broker.list=1:broker1:9092", None);
+        check("add broker 4", None);
+    }
 
     #[test]
     fn a_cluster_serves_a_producer_and_a_group() {

@@ -11,6 +11,7 @@ use super::work;
 use super::{AnyProcess, Cluster};
 use crate::kafka::consumer::Consumer;
 use crate::kafka::consumer::words::{ConsumerRequest, ConsumerSettings};
+use crate::kafka::lone::{self, LoneProducerSettings};
 use crate::kafka::old_consumer::OldConsumer;
 use crate::kafka::old_consumer::words::{OldSettings, Wanted};
 use crate::kafka::producer::Producer;
@@ -96,7 +97,8 @@ impl NewConsumer {
     pub(super) fn parse(process: ProcessName, line: &mut Line) -> Result<NewConsumer, Trouble> {
         let group = line.must("group", "GROUP")?.text.into();
         let topics = line.must("topics", "TOPIC,TOPIC…")?;
-        let zookeeper_connect = match line.value(CONNECT) {
+        let connect = line.value(CONNECT).or_else(|| line.value("zk.connect"));
+        let zookeeper_connect = match connect {
             Some(word) if hosts(&word.text).all(|host| host.is_some()) => Some(word.text.into()),
             Some(word) => return Err(word.is_not("servers like zk1:2181,zk2:2181")),
             None => None,
@@ -125,7 +127,7 @@ impl NewConsumer {
         }
         let mut settings = OldSettings::new(&self.group, &self.process.0, Wanted::Topics(wanted));
         settings.host = Some(self.process.0.clone());
-        settings.release = release;
+        let mut settings = settings.of_release(release);
         for (name, value) in &*self.settings {
             settings.set(name, value).expect("checked when it was read");
         }
@@ -163,20 +165,43 @@ impl NewProducer {
             }
             None => None,
         };
-        let mut new = NewProducer { process, steady, settings: Arc::from([]) };
-        let mut trial = new.to_settings(Arc::from([ProcessId(0)]), Release::V3_9_1);
-        new.settings = pairs(line, |name, value| trial.set(name, value))?;
-        Ok(new)
+        let mut trial = ProducerSettings::new(&process.0, [ProcessId(0)]);
+        let mut lone = LoneProducerSettings::new(&process.0);
+        let settings =
+            pairs(line, |name, value| trial.set(name, value).or_else(|| lone.set(name, value)))?;
+        Ok(NewProducer { process, steady, settings })
     }
 
-    fn to_settings(&self, bootstrap: Arc<[ProcessId]>, release: Release) -> ProducerSettings {
-        let settings = ProducerSettings::new(&self.process.0, bootstrap);
-        let mut settings = settings.of_release(release);
+    fn to_settings(&self, known: Bootstrap) -> Result<ProducerSettings, Refusal> {
+        let settings = ProducerSettings::new(&self.process.0, known.processes);
+        let mut settings = settings.of_release(known.release);
         settings.steady = self.steady.clone();
-        for (name, value) in &*self.settings {
-            settings.set(name, value).expect("checked when it was read");
-        }
-        settings
+        self.set_all(known.release, |name, value| settings.set(name, value))?;
+        Ok(settings)
+    }
+
+    /// The settings of one that sends to brokers without replicas.
+    fn to_lone_settings(
+        &self,
+        known: &Bootstrap,
+        cluster: &Cluster,
+    ) -> Result<LoneProducerSettings, Refusal> {
+        let mut settings = LoneProducerSettings::new(&self.process.0);
+        settings.steady = self.steady.clone();
+        settings.directory = work::known_brokers(cluster);
+        settings.zookeeper_connect = known.ensemble.clone();
+        self.set_all(known.release, |name, value| settings.set(name, value))?;
+        Ok(settings)
+    }
+
+    /// A setting may be one that producers of another release have.
+    fn set_all(
+        &self,
+        release: Release,
+        mut set: impl FnMut(&str, &str) -> Option<()>,
+    ) -> Result<(), Refusal> {
+        let mut unknown = self.settings.iter().filter(|(name, value)| set(name, value).is_none());
+        unknown.next().map_or(Ok(()), |(name, _)| Err(Refusal::NoSetting(name.clone(), release)))
     }
 }
 
@@ -188,7 +213,6 @@ fn pairs(line: &mut Line, mut set: impl FnMut(&str, &str) -> Option<()>) -> Resu
             .ok_or_else(|| word.is_not(format!("a setting {name} as it can be")))?;
         pairs.push((name.into(), word.text.into()));
     }
-    pairs.reverse();
     Ok(pairs.into())
 }
 
@@ -277,9 +301,13 @@ fn old_consumer(
 
 /// The process of a new producer.
 pub(super) fn producer(new: &NewProducer, cluster: &Cluster) -> Result<AnyProcess, Refusal> {
-    let Bootstrap { processes, release, .. } = bootstrap(cluster)?;
-    let settings = new.to_settings(processes, release);
-    Ok(AnyProcess::Producer(Box::new(Producer::new(settings))))
+    let known = bootstrap(cluster)?;
+    if known.release.brokers_are_alone() {
+        let settings = new.to_lone_settings(&known, cluster)?;
+        let producer = lone::Producer::new(settings, known.release);
+        return Ok(AnyProcess::LoneProducer(Box::new(producer)));
+    }
+    Ok(AnyProcess::Producer(Box::new(Producer::new(new.to_settings(known)?))))
 }
 
 fn bootstrap(cluster: &Cluster) -> Result<Bootstrap, Refusal> {
@@ -302,6 +330,9 @@ pub(super) fn tool(
     cluster: &Cluster,
 ) -> Result<AnyProcess, Refusal> {
     let bootstrap = bootstrap(cluster)?;
+    if bootstrap.release.brokers_are_alone() {
+        return Err(Refusal::NoTool(name.into(), bootstrap.release));
+    }
     let words: Vec<String> = words.iter().map(|word| word.to_string()).collect();
     let tool = Tool::read(name, &words, bootstrap).expect("checked when it was read");
     Ok(AnyProcess::Tool(Box::new(tool)))
@@ -320,8 +351,11 @@ pub(super) fn request(process: &AnyProcess, act: Act) -> Option<Request> {
         (AnyProcess::Consumer(_) | AnyProcess::OldConsumer(_), act) => {
             ConsumerRequest::by_name(act.name()).map(Request::from)
         }
-        (AnyProcess::Producer(_), Act::Pause) => Some(ProducerRequest::Pause.into()),
-        (AnyProcess::Producer(_), Act::Close) => Some(ProducerRequest::Close.into()),
+        (AnyProcess::Producer(_) | AnyProcess::LoneProducer(_), act) => match act {
+            Act::Pause => Some(ProducerRequest::Pause.into()),
+            Act::Close => Some(ProducerRequest::Close.into()),
+            _ => None,
+        },
         _ => None,
     }
 }

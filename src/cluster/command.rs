@@ -187,8 +187,10 @@ pub const COMMANDS: &[Row] = &[
                 | add client NAME [timeout=SPAN] \
                 | add consumer NAME group=GROUP topics=TOPIC,TOPIC… [SETTING=VALUE …] \
                 | add consumer NAME group=GROUP topics=TOPIC[:STREAMS],… \
-                zookeeper.connect=SERVER:2181,… [SETTING=VALUE …] (to 1.1.1) \
-                | add producer NAME [topic=TOPIC every=SPAN keys=N] [SETTING=VALUE …]",
+                zookeeper.connect=SERVER:2181,… [SETTING=VALUE …] \
+                (to 1.1.1; 0.7.2: zk.connect) \
+                | add producer NAME [topic=TOPIC every=SPAN keys=N] [SETTING=VALUE …] \
+                (0.7.2: zk.connect=SERVER:2181,… or broker.list=ID:HOST:PORT,…, a HOST or vip)",
         example: "add client z1 timeout=6s",
         parse: add,
         print: |command| match command {
@@ -470,6 +472,15 @@ pub enum Refusal {
     /// A connection string names nobody.
     #[error("there is no ZooKeeper server {0}")]
     NoServer(Arc<str>),
+    /// Producers of other releases have it.
+    #[error("a producer of Kafka {1} has no setting {0}")]
+    NoSetting(Arc<str>, Release),
+    /// There is nothing that it could do.
+    #[error(
+        "Kafka {1} has no {0}: a topic is there once a broker gets a record for it, \
+         and who is in a group is in ZooKeeper"
+    )]
+    NoTool(Arc<str>, Release),
     /// The message is not on its way.
     #[error("no message {0} is on its way")]
     NoMessage(EventId),
@@ -630,7 +641,7 @@ fn tell(cluster: &Cluster, name: &ProcessName, act: clients::Act) -> Result<Act,
 
 fn send(cluster: &Cluster, name: &ProcessName, record: ToSend) -> Result<Act, Refusal> {
     let id = up(cluster, name)?;
-    if cluster.process(id).producer().is_none() {
+    if cluster.process(id).kind() != Kind::Producer {
         return Err(Refusal::NoProducer(name.clone()));
     }
     Ok(Box::new(move |i| i.request(id, ProducerRequest::Send(record).into())))
@@ -704,6 +715,8 @@ mod tests {
             "add consumer c1 group=g1 topics=orders:2 zookeeper.connect=zk1:2181,zk2:2181 \
              rebalance.max.retries=2",
             "add producer p1 topic=orders every=500ms keys=3 acks=1",
+            "add producer p1 broker.list=1:broker1:9092,2:vip:9092 reconnect.interval=50",
+            "add producer p1 zk.connect=zk1:2181,zk2:2181",
             "send p1 topic=orders partition=2",
         ] {
             assert_eq!(Command::parse(1, text).expect("it is right").to_string(), text);

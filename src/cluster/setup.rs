@@ -147,7 +147,8 @@ impl Setup {
         let settings = kafka::settings::Settings::new(BrokerId(id), &name, port);
         let mut settings = settings.of_release(self.release);
         for (name, value) in &self.settings {
-            if kafka::settings::Settings::NAMES.contains(&&**name) {
+            let of_broker = [kafka::settings::Settings::NAMES, kafka::settings::Settings::OF_LONE];
+            if of_broker.iter().any(|names| names.contains(&&**name)) {
                 settings.set(name, value).expect("checked when it was set");
             }
         }
@@ -165,6 +166,10 @@ impl Setup {
             if self.setting(least) > self.setting(most) {
                 return Err(line.missing(&format!("{least} to be no more than {most}")));
             }
+        }
+        let most = kafka::id::BROKERS - 1;
+        if self.release.brokers_are_alone() && self.brokers.iter().any(|id| *id > most) {
+            return Err(line.missing(&format!("ids of brokers up to {most}")));
         }
         Ok(())
     }

@@ -5,11 +5,11 @@
 //! *Invariant:* a tool is a process and does what it does by messages; nothing here reaches into a
 //! broker.
 
+use super::any_process::broker;
 use super::clients;
 use super::command::{Act, Command, Refusal, Row, add_process, known};
 use super::notation::{Line, Quoted, Trouble, Word};
 use super::{AnyProcess, Cluster};
-use crate::kafka::broker::Broker;
 use crate::kafka::id::BrokerId;
 use crate::kafka::settings::{Directory, Settings};
 use crate::kafka::words::Request;
@@ -122,14 +122,10 @@ fn broker_added(cluster: &Cluster, id: BrokerId) -> Result<Act, Refusal> {
     settings.host = name.0.clone();
     let new = ProcessId(cluster.processes().count() as u16);
     let directory = directory(others.iter().copied().chain([(new, &settings)]));
-    let others: Vec<ProcessId> = cluster
-        .processes()
-        .filter(|(_, _, process)| known_to(process).is_some())
-        .map(|(id, _, _)| id)
-        .collect();
+    let asks = cluster.processes().filter(|(_, _, process)| known_to(process).is_some());
+    let others: Vec<ProcessId> = asks.map(|(id, _, _)| id).collect();
     Ok(Box::new(move |i| {
-        let broker = Broker::new(settings, directory.clone());
-        let added = i.add(&name.0, AnyProcess::Broker(Box::new(broker)));
+        let added = i.add(&name.0, broker(settings, directory.clone()));
         assert_eq!(added, new, "processes are numbered in order");
         for other in others {
             i.request(other, Request::Resolve(directory.clone()));
@@ -141,7 +137,7 @@ fn broker_added(cluster: &Cluster, id: BrokerId) -> Result<Act, Refusal> {
 /// All brokers, running or not.
 fn brokers(cluster: &Cluster) -> impl Iterator<Item = (ProcessId, &Settings)> {
     let all = cluster.processes();
-    all.filter_map(|(id, _, process)| Some((id, process.broker()?.settings())))
+    all.filter_map(|(id, _, process)| Some((id, process.broker_settings()?)))
 }
 
 fn directory<'a>(brokers: impl Iterator<Item = (ProcessId, &'a Settings)>) -> Directory {
@@ -165,6 +161,8 @@ fn known_to(process: &AnyProcess) -> Option<&Directory> {
     match process {
         AnyProcess::Broker(broker) => Some(broker.directory()),
         AnyProcess::OldConsumer(consumer) => Some(&consumer.settings().directory),
+        AnyProcess::LoneBroker(broker) => Some(broker.directory()),
+        AnyProcess::LoneProducer(producer) => Some(&producer.settings().directory),
         _ => None,
     }
 }

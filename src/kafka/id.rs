@@ -189,7 +189,8 @@ texts! {
     ClientId;
 }
 
-/// One partition of one topic, printed as Kafka prints it: `orders-0`.
+/// One partition of one topic, printed as Kafka prints it: `orders-0`; where a partition is a
+/// broker's own (0.7), `orders-1-0`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TopicPartition {
     /// Its topic.
@@ -203,10 +204,58 @@ impl TopicPartition {
     pub fn new(topic: impl Into<TopicName>, partition: i32) -> Self {
         Self { topic: topic.into(), partition }
     }
+
+    /// A broker's own partition: the one with that number there, or [`ANY_PART`].
+    // Real: broker and number are two; here they are one number, far below all others, so that
+    // whoever keeps partitions by name keeps these too.
+    pub fn of_broker(topic: impl Into<TopicName>, broker: BrokerId, part: i32) -> Self {
+        assert!((ANY_PART..PARTS - 1).contains(&part) && (0..BROKERS).contains(&broker.0));
+        Self::new(topic, i32::MIN + (broker.0 * PARTS + part + 1))
+    }
+
+    /// The broker whose own it is, and its number there.
+    pub fn broker_part(&self) -> Option<(BrokerId, i32)> {
+        let own = self.partition.wrapping_sub(i32::MIN);
+        let is_own = (0..BROKERS * PARTS).contains(&own);
+        is_own.then(|| (BrokerId(own / PARTS), own % PARTS - 1))
+    }
+
+    /// The partition of that name below its topic: the inverse of [`name`](Self::name).
+    pub fn named(topic: impl Into<TopicName>, name: &str) -> Option<Self> {
+        let Some((broker, part)) = name.split_once('-') else {
+            return Some(Self::new(topic, name.parse().ok()?));
+        };
+        let (broker, part) = (broker.parse().ok()?, part.parse().ok()?);
+        let fine = (0..BROKERS).contains(&broker) && (0..PARTS - 1).contains(&part);
+        fine.then(|| Self::of_broker(topic, BrokerId(broker), part))
+    }
+
+    /// What it is called below its topic: `0`, or `1-0` where it is a broker's own.
+    // Source: kafka.cluster.Partition.name (0.7)
+    pub fn name(&self) -> String {
+        match self.broker_part() {
+            Some((broker, ANY_PART)) => format!("{broker}-any"),
+            Some((broker, part)) => format!("{broker}-{part}"),
+            None => self.partition.to_string(),
+        }
+    }
 }
+
+/// Stands for whichever of its partitions a broker likes (0.7).
+// Source: kafka.api.ProducerRequest.RandomPartition
+pub const ANY_PART: i32 = -1;
+
+/// How many partitions of a topic a broker may have of its own, and one more.
+pub const PARTS: i32 = 1024;
+
+/// Brokers with partitions of their own have ids below this.
+pub const BROKERS: i32 = 10_000;
 
 impl fmt::Display for TopicPartition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.broker_part().is_some() {
+            return write!(f, "{}-{}", self.topic, self.name());
+        }
         write!(f, "{}-{}", self.topic, self.partition)
     }
 }
@@ -220,6 +269,26 @@ pub const TRANSACTION_STATE: &str = "__transaction_state";
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_partition_may_be_a_brokers_own() {
+        let own = TopicPartition::of_broker("orders", BrokerId(12), 3);
+        assert_eq!((own.to_string().as_str(), own.name().as_str()), ("orders-12-3", "12-3"));
+        assert_eq!(own.broker_part(), Some((BrokerId(12), 3)));
+        let last = TopicPartition::of_broker("orders", BrokerId(BROKERS - 1), PARTS - 2);
+        assert_eq!(last.broker_part(), Some((BrokerId(BROKERS - 1), PARTS - 2)));
+        let any = TopicPartition::of_broker("orders", BrokerId(0), ANY_PART);
+        assert_eq!(any.to_string(), "orders-0-any");
+        assert!(any < own && own < TopicPartition::new("orders", -1));
+        assert_eq!(TopicPartition::named("orders", "12-3"), Some(own));
+        assert_eq!(TopicPartition::named("t", "3"), Some(TopicPartition::new("t", 3)));
+        for wrong in ["", "-", "1-", "-1", "1--1", "10000-0", "0-1023"] {
+            assert_eq!(TopicPartition::named("t", wrong), None, "{wrong}");
+        }
+        for number in [-1, 0, 7, i32::MAX] {
+            assert_eq!(TopicPartition::new("orders", number).broker_part(), None);
+        }
+    }
 
     #[test]
     fn names_and_numbers_print_bare() {

@@ -156,7 +156,19 @@ calls! {
     AlterPartition(AlterPartitionRequest) -> AlterPartitionResponse, "alter-partition";
     /// A broker's wish for producer ids.
     AllocateProducerIds(AllocateProducerIdsRequest) -> AllocateProducerIdsResponse, "allocate-producer-ids";
+    /// To be connected, and nothing more (0.7).
+    Connect(ConnectRequest) -> ConnectResponse, "connect";
 }
+
+/// The beginning of a connection on which the broker will never say anything.
+// Real: TCP's handshake, below Kafka; here two messages, because a producer of 0.7 hears nothing
+// else from its broker, and yet knows whether somebody is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ConnectRequest;
+
+/// Somebody is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ConnectResponse;
 
 /// Where a broker can be reached.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -20,6 +20,7 @@ pub mod group_record;
 pub mod id;
 pub mod java_hash;
 pub mod log;
+pub mod lone;
 pub mod message;
 pub mod metadata_cache;
 pub mod old_consumer;

@@ -44,6 +44,26 @@ releases! {
 
 /// What changed from one release to another, by name.
 impl Release {
+    /// Whether a broker is alone with its partitions: there is no replica, no leader and no
+    /// controller, and who wants to know where partitions are reads it in ZooKeeper.
+    // Source: KAFKA-50, KAFKA-506 (0.8)
+    pub fn brokers_are_alone(self) -> bool {
+        self < Release::V0_8_2_2
+    }
+
+    /// Whether a consumer that meets others in ZooKeeper writes there what it wants, and nothing
+    /// more.
+    // Source: kafka.consumer.TopicCount.dbString (0.7.2)
+    pub fn subscriptions_are_plain(self) -> bool {
+        self < Release::V0_8_2_2
+    }
+
+    /// Whether an offset is the place of a message in its file, and not its number.
+    // Source: KAFKA-506 (0.8)
+    pub fn offsets_are_bytes(self) -> bool {
+        self < Release::V0_8_2_2
+    }
+
     /// Whether ZooKeeper is asked through ZkClient: one request after the other, a parent made
     /// where it is missing, and what a watch has told read before anybody hears of it.
     // Source: KAFKA-5642 (1.1)

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::id::BrokerId;
+use super::id::{BrokerId, PARTS};
 use super::release::Release;
 use crate::sim::{OrdMap, ProcessId, Span};
 use crate::zk::ensemble::Address;
@@ -25,6 +25,11 @@ impl Directory {
     /// The process at that host and port, if there is one.
     pub fn find(&self, host: &str, port: u16) -> Option<ProcessId> {
         self.0.get(&(Arc::from(host), port)).copied()
+    }
+
+    /// Every process that it knows.
+    pub fn processes(&self) -> Vec<ProcessId> {
+        self.0.values().copied().collect()
     }
 }
 
@@ -182,7 +187,7 @@ macro_rules! by_name {
                         };
                         self.$field = read::$kind(value).map_err(wrong)?;
                     })*
-                    _ => return Err(SettingError::Unknown(name.into())),
+                    _ => self.set_lone(name, value)?,
                 }
                 self.others.insert(name.into(), value.into());
                 Ok(())
@@ -239,6 +244,61 @@ by_name! {
     "transaction.state.log.replication.factor" => transaction_state_log_replication_factor: number;
     "transaction.state.log.min.isr" => transaction_state_log_min_isr: number;
     "group.coordinator.rebalance.protocols" => group_coordinator_rebalance_protocols: text;
+}
+
+impl Settings {
+    /// The settings that only lone brokers have, beside those that are called otherwise there.
+    // Source: kafka.server.KafkaConfig (0.7.2)
+    pub const OF_LONE: &'static [&'static str] = &[
+        "zk.sessiontimeout.ms",
+        "topic.partition.count.map",
+        "log.flush.interval",
+        "log.default.flush.interval.ms",
+    ];
+
+    fn set_lone(&mut self, name: &str, value: &str) -> Result<(), SettingError> {
+        let Some(name) = Self::OF_LONE.iter().find(|known| **known == name) else {
+            return Err(SettingError::Unknown(name.into()));
+        };
+        let wrong = |wanted| SettingError::Value { name, value: value.into(), wanted };
+        match *name {
+            "zk.sessiontimeout.ms" => {
+                self.zookeeper_session_timeout = read::ms(value).map_err(wrong)?;
+            }
+            "topic.partition.count.map" => {
+                let fine = value.split(',').all(|pair| counted(pair).is_some());
+                if !fine {
+                    return Err(wrong("topics like orders:2,clicks:1"));
+                }
+            }
+            _ => drop(read::number::<u32>(value).map_err(wrong)?),
+        }
+        Ok(())
+    }
+
+    /// How many partitions of a topic a lone broker has.
+    // Source: KafkaConfig.topicPartitionsMap (0.7.2)
+    pub fn own_partitions(&self, topic: &str) -> i32 {
+        let map = self.others.get("topic.partition.count.map").map_or("", |map| &**map);
+        let named = map.split(',').filter_map(counted).find(|(name, _)| *name == topic);
+        named.map_or(self.num_partitions, |(_, count)| count).clamp(1, PARTS - 1)
+    }
+
+    /// After how many records, and after how long, a lone broker flushes a log.
+    // Source: KafkaConfig.flushInterval, flushSchedulerThreadRate (0.7.2)
+    pub fn flushes(&self) -> (u32, Span) {
+        let number = |name, default| {
+            let set = self.others.get(name).and_then(|value| value.parse().ok());
+            set.unwrap_or(default)
+        };
+        let every = number("log.default.flush.interval.ms", 3000);
+        (number("log.flush.interval", 500), Span::ms(u64::from(every)))
+    }
+}
+
+fn counted(pair: &str) -> Option<(&str, i32)> {
+    let (topic, count) = pair.split_once(':')?;
+    Some((topic, count.parse().ok().filter(|count| *count > 0)?))
 }
 
 /// Values as text becomes them.

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::client::Shown;
 use super::consumer::words::{ConsumerFact, ConsumerRequest, ConsumerTimer};
 use super::group::{GroupFact, GroupTimer};
 use super::id::{
@@ -82,6 +83,8 @@ pub enum BrokerTimer {
     IsrPropagation,
     /// Something of a transaction is due.
     Transactions,
+    /// What was written last is to be flushed (0.7).
+    Flush,
 }
 
 /// What is being written to disks.
@@ -137,6 +140,8 @@ crate::facts! {
         "order-refused" => OrderRefused { order: &'static str, from: BrokerId, error: Text },
         "shutdown-started" => ShutdownStarted { broker: BrokerId },
         "shutdown-done" => ShutdownDone { broker: BrokerId },
+        "topic-registered" => TopicRegistered { broker: BrokerId, topic: TopicName, partitions: i32 },
+        "record-stored" => RecordStored { partition: TopicPartition, offset: Offset, value: Shown },
     }
 }
 
@@ -234,6 +239,7 @@ impl BrokerTimer {
             BrokerTimer::Errands => "errands",
             BrokerTimer::IsrPropagation => "isr-propagation",
             BrokerTimer::Transactions => "transactions",
+            BrokerTimer::Flush => "flush",
         }
     }
 }

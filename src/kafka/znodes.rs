@@ -143,6 +143,28 @@ pub fn topic(name: &TopicName) -> Path {
     Path::new(&format!("/brokers/topics/{name}"))
 }
 
+/// What one broker has of a topic (0.7): how many partitions.
+// Source: kafka.utils.ZkUtils.BrokerTopicsPath, KafkaZooKeeper.registerTopicInZk (0.7.2)
+pub fn broker_topic(name: &TopicName, broker: BrokerId) -> Path {
+    Path::new(&format!("/brokers/topics/{name}/{broker}"))
+}
+
+/// The topic whose znode this is.
+pub fn topic_at(path: &Path) -> Option<TopicName> {
+    let name = path.as_str().strip_prefix("/brokers/topics/")?;
+    (!name.contains('/')).then(|| name.into())
+}
+
+/// How many partitions a broker has of a topic.
+pub fn encode_count(count: i32) -> Bytes {
+    json(count.to_string())
+}
+
+/// What somebody wrote there, if it can be read.
+pub fn decode_count(data: &Bytes) -> Option<i32> {
+    std::str::from_utf8(data.as_slice()).ok()?.parse().ok()
+}
+
 /// Above the partitions of a topic.
 pub fn topic_partitions(name: &TopicName) -> Path {
     Path::new(&format!("/brokers/topics/{name}/partitions"))
@@ -263,13 +285,22 @@ impl BrokerZnode {
 
     /// What somebody wrote, if it can be read.
     pub fn decode(data: &Bytes) -> Option<BrokerZnode> {
-        let value = parsed(data)?;
+        let Some(value) = parsed(data) else { return BrokerZnode::decode_plain(data) };
         Some(BrokerZnode {
             host: value.get("host")?.as_str()?.into(),
             port: u16::try_from(value.get("port")?.as_u64()?).ok()?,
             rack: value.get("rack").and_then(Value::as_str).map(Into::into),
             timestamp: value.get("timestamp")?.as_str()?.parse().ok()?,
         })
+    }
+
+    /// `creator:host:port`, where the creator is host and time.
+    // Source: kafka.cluster.Broker.getZKString, KafkaZooKeeper.registerBrokerInZk (0.7.2)
+    fn decode_plain(data: &Bytes) -> Option<BrokerZnode> {
+        let mut parts = std::str::from_utf8(data.as_slice()).ok()?.split(':');
+        let (creator, host, port) = (parts.next()?, parts.next()?, parts.next()?);
+        let timestamp = creator.rsplit('-').next()?.parse().ok()?;
+        Some(BrokerZnode { host: host.into(), port: port.parse().ok()?, rack: None, timestamp })
     }
 }
 
@@ -613,7 +644,11 @@ mod tests {
             &data,
             r#"{"features":{},"listener_security_protocol_map":{"PLAINTEXT":"PLAINTEXT"},"endpoints":["PLAINTEXT://h:9091"],"rack":"a","jmx_port":-1,"port":9091,"host":"h","version":5,"timestamp":"7"}"#,
         );
-        assert_eq!(BrokerZnode::decode(&data), Some(broker));
+        assert_eq!(BrokerZnode::decode(&data), Some(broker.clone()));
+        let plain = BrokerZnode { rack: None, ..broker };
+        let data = plain.encode(Release::V0_7_2);
+        check(&data, "h-7:h:9091");
+        assert_eq!(BrokerZnode::decode(&data), Some(plain));
     }
 
     #[test]

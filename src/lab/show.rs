@@ -8,6 +8,7 @@ use crate::cluster::{AnyProcess, Trouble};
 use crate::kafka::broker::{Broker, Phase, Running};
 use crate::kafka::client::Partitions;
 use crate::kafka::group_record::OffsetAndMetadata;
+use crate::kafka::lone;
 use crate::kafka::words::Brokers;
 use crate::kafka::znodes::consumers::{ConsumerZnode, KeptGroup};
 use crate::sim::Power;
@@ -127,8 +128,27 @@ fn broker_phases(lab: &Lab, _: &mut Line) -> Result<Vec<String>, Trouble> {
         let leads = running.replicas().partitions().filter(|partition| partition.leads()).count();
         format!("{name:<7}  {phase} leads={leads}{crown}")
     };
-    let brokers = lab.cluster().processes();
-    Ok(brokers.filter_map(|(_, name, process)| Some((name, process.broker()?))).map(line).collect())
+    let shown = |(_, name, process): (_, &str, &AnyProcess)| match process.lone_broker() {
+        Some(broker) => Some(format!("{name:<7}  {}", lone_broker(lab, broker))),
+        None => Some(line((name, process.broker()?))),
+    };
+    Ok(lab.cluster().processes().filter_map(shown).collect())
+}
+
+/// How far a broker without replicas is, and how many records have come from whom.
+fn lone_broker(lab: &Lab, broker: &lone::Broker) -> String {
+    let Some(running) = broker.running() else { return "off".into() };
+    let phase = match running.phase() {
+        lone::Phase::Starting => "starting",
+        lone::Phase::Serving => "serving",
+        lone::Phase::Stopping(_) => "stopping",
+    };
+    let received: u64 = running.received().values().sum();
+    let mut line = format!("{phase} received={received}");
+    for (from, count) in running.received() {
+        line += &format!(" {}={count}", lab.cluster().name(*from));
+    }
+    line
 }
 
 /// Each broker's replica of a partition.

@@ -12,6 +12,7 @@ use super::stage::{Broker, Crown, Life, Office, Producer, Replica, Slot, Stand, 
 use crate::kafka::broker::{self, Phase};
 use crate::kafka::id::{BrokerId, CONSUMER_OFFSETS, Offset, TopicPartition};
 use crate::kafka::java_hash::coordinator_partition;
+use crate::kafka::lone;
 use crate::kafka::message::Acks;
 use crate::kafka::metadata_cache::is_internal;
 use crate::kafka::partition::Partition;
@@ -114,11 +115,61 @@ pub fn brokers(run: Run<'_>) -> Vec<Broker> {
             crown,
             coordinates: running.map(|r| coordinates(r, id, &known)).unwrap_or_default(),
             replicas,
+            received: None,
             internal: i32::try_from(internal).unwrap_or(i32::MAX),
             marked: run.is_marked(process),
         }
     });
-    shown.collect()
+    shown.chain(lone_brokers(run)).collect()
+}
+
+/// The brokers without replicas.
+fn lone_brokers(run: Run<'_>) -> Vec<Broker> {
+    let mut shown = Vec::new();
+    for (process, name, broker) in run.cluster.processes() {
+        let Some(broker) = broker.lone_broker() else { continue };
+        let running = broker.running();
+        let key = match running.map(lone::Running::phase) {
+            Some(lone::Phase::Starting) if run.life(process) == Life::Running => {
+                "page.life.starting"
+            }
+            _ => life_key(run.life(process)),
+        };
+        let from =
+            |(from, count): (&ProcessId, &u64)| (run.cluster.name(*from).to_string(), *count);
+        let received = running.map(|running| running.received().iter().map(from).collect());
+        shown.push(Broker {
+            name: name.to_string(),
+            id: broker.id().0,
+            life: run.life(process),
+            state: Phrase::key(key),
+            leads: 0,
+            believes: 0,
+            crown: None,
+            coordinates: Vec::new(),
+            replicas: broker.logs().iter().map(only_replica).collect(),
+            received: Some(received.unwrap_or_default()),
+            internal: 0,
+            marked: run.is_marked(process),
+        });
+    }
+    shown
+}
+
+fn only_replica((tp, log): (&TopicPartition, &lone::Log)) -> Replica {
+    let count = |records: usize| i64::try_from(records).unwrap_or(i64::MAX);
+    let end = count(log.count());
+    Replica {
+        partition: tp.to_string(),
+        stand: Stand::Only,
+        preferred: false,
+        first: (end - SHOWN).max(0),
+        lacks: 0,
+        end,
+        high_watermark: end - count(log.unflushed()),
+        bytes: Some(log.end().0),
+        committed: None,
+    }
 }
 
 /// The controller as ZooKeeper says.
@@ -182,6 +233,7 @@ fn replicas(
             lacks: if is_far_behind { first + SHOWN - end } else { 0 },
             end,
             high_watermark,
+            bytes: None,
             committed: None,
         }
     };
@@ -263,12 +315,30 @@ pub fn producers(run: Run<'_>) -> Vec<Producer> {
         Some(Producer {
             name: name.to_string(),
             life: run.life(id),
-            acks: acks.to_string(),
+            setting: format!("acks={acks}"),
             window: (0..slots).map(slot).collect(),
             note: Phrase::key("page.producer.acked").with("n", acked),
         })
     });
-    producers.collect()
+    producers.chain(lone_producers(run)).collect()
+}
+
+/// The producers of brokers without replicas: one request at a time, and no answer.
+fn lone_producers(run: Run<'_>) -> Vec<Producer> {
+    let mut shown = Vec::new();
+    for (id, name, process) in run.cluster.processes() {
+        let Some(producer) = process.lone_producer() else { continue };
+        let (sent, failed) = producer.outcomes();
+        let waits = if producer.waiting() > 0 { Slot::Flying } else { Slot::Free };
+        shown.push(Producer {
+            name: name.to_string(),
+            life: run.life(id),
+            setting: producer.settings().way().to_string(),
+            window: vec![waits],
+            note: Phrase::key("page.producer.sent").with("n", sent).with("failed", failed),
+        });
+    }
+    shown
 }
 
 #[cfg(test)]

@@ -7,8 +7,10 @@ use super::story;
 use super::target::Target;
 use super::tree::Watch;
 use crate::cluster::{AnyProcess, Cluster, Record, Trace};
+use crate::kafka::lone::Balance;
 use crate::kafka::old_consumer::words::OldSettings;
 use crate::kafka::words::Fact;
+use crate::kafka::zookeeper::Zookeeper;
 use crate::lab::Lab;
 use crate::sim::{EventId, KernelFact, OrdMap, Power, ProcessId, SimTime, Telling};
 use crate::text::Phrase;
@@ -375,10 +377,24 @@ pub fn session_of(process: &AnyProcess) -> Option<(SessionId, Option<String>)> {
             let client = consumer.zookeeper().client();
             (client.session(), client.server())
         }
-        _ => return None,
+        lone => {
+            let client = lone_zookeeper(lone)?.client();
+            (client.session(), client.server())
+        }
     };
     Some((session, server.map(|server| server.to_string())))
         .filter(|(id, _)| *id != SessionId::NONE)
+}
+
+/// The handle of a broker or producer of brokers without replicas.
+fn lone_zookeeper(process: &AnyProcess) -> Option<&Zookeeper> {
+    if let Some(broker) = process.lone_broker() {
+        return Some(broker.running()?.zookeeper());
+    }
+    match process.lone_producer()?.balance() {
+        Balance::Zookeeper(knowledge) => Some(knowledge.zookeeper()),
+        Balance::List(_) => None,
+    }
 }
 
 /// Who watches which path, on every server that runs.

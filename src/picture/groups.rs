@@ -8,7 +8,7 @@ use super::ensemble::{self, Run};
 use super::stage::{Cell, Group, Life, Member};
 use crate::kafka::consumer::{Consumer, Position};
 use crate::kafka::group as coordinator;
-use crate::kafka::id::{GroupId, TopicName, TopicPartition};
+use crate::kafka::id::{GroupId, Offset, TopicName, TopicPartition};
 use crate::kafka::old_consumer::words::Wanted;
 use crate::kafka::old_consumer::{Activity, OldConsumer, Standing};
 use crate::kafka::znodes::consumers::KeptGroup;
@@ -72,8 +72,7 @@ pub fn kept(run: Run<'_>, group: &GroupId) -> KeptGroup {
 
 fn group(run: Run<'_>, known: &Known<'_>, name: String, seats: &Seats<'_>) -> Group {
     let topic = seats.first().and_then(|(_, _, either)| either.topic());
-    let columns: Vec<&TopicPartition> =
-        known.keys().filter(|tp| Some(&tp.topic) == topic.as_ref()).copied().collect();
+    let columns = topic.as_ref().map(|topic| columns(run, known, topic)).unwrap_or_default();
     let has_old = seats.iter().any(|(_, _, either)| matches!(either, Either::Old(_)));
     let kept = if has_old { kept(run, &name.as_str().into()) } else { KeptGroup::default() };
     let members = seats.iter().map(|(id, name, either)| {
@@ -86,8 +85,8 @@ fn group(run: Run<'_>, known: &Known<'_>, name: String, seats: &Seats<'_>) -> Gr
                 (cells, lags(lag))
             }
             Either::Old(consumer) => {
-                let cell = |tp: &&TopicPartition| old_cell(run, known, (&kept, life), consumer, tp);
-                (columns.iter().map(cell).collect(), note(known, consumer, life, &columns))
+                let cell = |tp: &TopicPartition| old_cell(run, known, (&kept, life), consumer, tp);
+                (columns.iter().map(cell).collect(), note((run, known), consumer, life, &columns))
             }
         };
         Member { name: (*name).to_string(), life, cells, note }
@@ -98,9 +97,24 @@ fn group(run: Run<'_>, known: &Known<'_>, name: String, seats: &Seats<'_>) -> Gr
         _ => at_coordinator(run, &name),
     };
     let topic = topic.map(|topic| topic.to_string()).unwrap_or_default();
-    let partitions = columns.iter().map(|tp| tp.partition).collect();
+    let partitions = columns.iter().map(TopicPartition::name).collect();
     let is_old = matches!(seats.first(), Some((_, _, Either::Old(_))));
     Group { members, state, coordination, is_old, topic, partitions, name }
+}
+
+/// The partitions of a topic; where brokers are alone, those of all that have something of it.
+fn columns(run: Run<'_>, known: &Known<'_>, topic: &TopicName) -> Vec<TopicPartition> {
+    let known = known.keys().filter(|tp| tp.topic == *topic);
+    let mut columns: Vec<TopicPartition> = known.map(|tp| (*tp).clone()).collect();
+    for broker in run.cluster.processes().filter_map(|(_, _, process)| process.lone_broker()) {
+        if broker.logs().keys().any(|tp| tp.topic == *topic) {
+            let parts = 0..broker.settings().own_partitions(topic.as_str());
+            columns.extend(
+                parts.map(|part| TopicPartition::of_broker(topic.clone(), broker.id(), part)),
+            );
+        }
+    }
+    columns
 }
 
 /// A group as its coordinator keeps it.
@@ -139,10 +153,10 @@ fn lags(lag: i64) -> Phrase {
 
 /// How far an old consumer is behind, or what keeps it from reading.
 fn note(
-    known: &Known<'_>,
+    (run, known): (Run<'_>, &Known<'_>),
     consumer: &OldConsumer,
     life: Life,
-    columns: &[&TopicPartition],
+    columns: &[TopicPartition],
 ) -> Phrase {
     let tries = consumer.settings().rebalance_max_retries;
     match (consumer.standing(), consumer.activity()) {
@@ -154,9 +168,9 @@ fn note(
         (_, Activity::Broken) => Phrase::key("page.group.unread"),
         (Standing::New, _) => Phrase::nothing(),
         (Standing::Balanced, _) => {
-            let behind = |tp: &&TopicPartition| {
-                let consumed = consumer.held().get(tp)?.consumed.0;
-                Some((high_watermark(known, tp) - consumed).max(0)).filter(|_| consumed >= 0)
+            let behind = |tp: &TopicPartition| {
+                let consumed = consumer.held().get(tp)?.consumed;
+                Some(unread(run, known, tp, consumed)).filter(|_| consumed.0 >= 0)
             };
             lags(columns.iter().filter_map(behind).sum())
         }
@@ -228,9 +242,25 @@ impl<'a> Share<'a> {
 
 /// Whether the leader of a partition runs.
 fn is_served(run: Run<'_>, known: &Known<'_>, tp: &TopicPartition) -> bool {
-    let leader = known.get(tp).map(|partition| format!("broker{}", partition.leader));
+    let leader = match tp.broker_part() {
+        Some((broker, _)) => Some(broker),
+        None => known.get(tp).map(|partition| partition.leader),
+    };
+    let leader = leader.map(|leader| format!("broker{leader}"));
     let leader = leader.and_then(|name| run.cluster.find(&name));
     leader.is_some_and(|leader| run.life(leader) == Life::Running)
+}
+
+/// How many records that can be read lie behind an offset.
+fn unread(run: Run<'_>, known: &Known<'_>, tp: &TopicPartition, from: Offset) -> i64 {
+    if let Some((broker, _)) = tp.broker_part() {
+        let broker = run.cluster.find(&format!("broker{broker}"));
+        let broker = broker.and_then(|id| run.cluster.process(id).lone_broker());
+        let Some(log) = broker.and_then(|broker| broker.logs().get(tp)) else { return 0 };
+        let left = log.count_before(log.flushed()).saturating_sub(log.count_before(from));
+        return i64::try_from(left).unwrap_or(i64::MAX);
+    }
+    (high_watermark(known, tp) - from.0).max(0)
 }
 
 fn high_watermark(known: &Known<'_>, tp: &TopicPartition) -> i64 {

@@ -218,7 +218,10 @@ fn process(run: Run<'_>, name: &str) -> Option<InspectorPicture> {
     } else if let Some(shown) =
         brokers::producers(run).into_iter().find(|producer| producer.name == name)
     {
-        picture.facts.push(fact("page.fact.acks", Phrase::raw(&shown.acks)));
+        picture.facts.push(match shown.setting.split_once('=') {
+            Some((_, acks)) => fact("page.fact.acks", Phrase::raw(acks)),
+            None => fact("page.fact.by", Phrase::raw(&shown.setting)),
+        });
         picture.facts.push(fact("page.fact.sent", shown.note));
         picture.verbs.push(send(name));
     } else if let Some(consumer) = run.cluster.process(id).old_consumer() {
@@ -367,6 +370,11 @@ fn its_offices(run: Run<'_>, name: &str) -> Vec<Fact> {
         return Vec::new();
     };
     let mut facts = Vec::new();
+    for (from, count) in broker.received.iter().flatten() {
+        let name = Phrase::key("page.fact.received").with("name", from);
+        let target = Some(Target::Process(from.clone()));
+        facts.push(Fact { name, value: Phrase::raw(count), quoted: false, target });
+    }
     if let Some(crown) = broker.crown {
         let epoch = Phrase::key("page.epoch").with("n", crown.epoch);
         let stale = if crown.stale { "page.fact.believes-crown" } else { "page.kind.controller" };
@@ -383,6 +391,7 @@ fn its_offices(run: Run<'_>, name: &str) -> Vec<Fact> {
             Stand::Believing { .. } => "page.fact.believes",
             Stand::Following => "page.fact.follows",
             Stand::Out => "page.fact.out",
+            Stand::Only => "page.fact.has",
         };
         let target = Some(Target::Partition(replica.partition.clone()));
         let value = Phrase::raw(&replica.partition);
@@ -473,16 +482,27 @@ fn partition(run: Run<'_>, name: &str) -> Option<InspectorPicture> {
                 .with_phrase("leader", story::called(&broker.name))
                 .with("epoch", epoch);
         }
-        let stand = Phrase::key(replica.stand.key(broker.life));
-        let value = Phrase::key("page.partition.copy")
-            .with_phrase("stand", stand)
-            .with("end", replica.end)
-            .with("hw", replica.high_watermark);
+        let value = copy(broker, replica);
         let target = Some(Target::Process(broker.name.clone()));
         let name = story::called(&broker.name);
         picture.facts.push(Fact { name, value, quoted: false, target });
     }
     (!picture.facts.is_empty()).then_some(picture)
+}
+
+/// What one copy of a partition is.
+pub fn copy(broker: &stage::Broker, replica: &stage::Replica) -> Phrase {
+    if let Some(bytes) = replica.bytes {
+        return Phrase::key("page.partition.only")
+            .with("end", replica.end)
+            .with("flushed", replica.high_watermark)
+            .with("bytes", bytes);
+    }
+    let stand = Phrase::key(replica.stand.key(broker.life));
+    Phrase::key("page.partition.copy")
+        .with_phrase("stand", stand)
+        .with("end", replica.end)
+        .with("hw", replica.high_watermark)
 }
 
 fn group(run: Run<'_>, name: &str) -> Option<InspectorPicture> {

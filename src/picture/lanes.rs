@@ -254,7 +254,7 @@ fn seats(cluster: &Cluster, chronicle: &Chronicle, window: Window) -> (Places, V
     let groups: [Vec<Lane>; 5] = [
         ids(is_server).map(Lane::Server).collect(),
         sessions(chronicle, window),
-        vec![Lane::Controller],
+        if has_controller(cluster) { vec![Lane::Controller] } else { Vec::new() },
         ids(is_broker).map(Lane::Broker).collect(),
         ids(is_member).map(Lane::Member).collect(),
     ];
@@ -270,6 +270,11 @@ fn seats(cluster: &Cluster, chronicle: &Chronicle, window: Window) -> (Places, V
         }
     }
     (places, rules, top + 20)
+}
+
+/// Brokers without replicas have no controller.
+fn has_controller(cluster: &Cluster) -> bool {
+    !cluster.processes().any(|(_, _, process)| process.lone_broker().is_some())
 }
 
 /// A lane for the session of each process, and one more for what an earlier life has left behind,

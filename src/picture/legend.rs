@@ -155,6 +155,7 @@ fn replica() -> Replica {
         lacks: 0,
         end: 5,
         high_watermark: 4,
+        bytes: None,
         committed: Some(1),
     }
 }

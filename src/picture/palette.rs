@@ -85,8 +85,9 @@ pub fn additions(run: Run<'_>) -> Vec<Entry> {
     let mut entries: Vec<Entry> =
         groups.iter().map(|group| send(inspector::add_consumer(run, group))).collect();
     let topics = topics(run);
-    let mut brokers = run.cluster.processes().filter_map(|(_, _, process)| process.broker());
-    let release = brokers.next().map(|broker| broker.settings().release);
+    let mut brokers =
+        run.cluster.processes().filter_map(|(_, _, process)| process.broker_settings());
+    let release = brokers.next().map(|broker| broker.release);
     let has_old = groups.iter().any(|group| group.is_old);
     if let Some(topic) = topics.first()
         && release.is_some_and(Release::has_old_consumers)
@@ -96,7 +97,19 @@ pub fn additions(run: Run<'_>) -> Vec<Entry> {
         let command = format!("add consumer {name} group=old topics={topic}{connect}");
         entries.push(entry("page.add.old-consumer", &name, command));
     }
-    if let Some(topic) = topics.first() {
+    if is_lone(run) {
+        let topic = topics.first().map_or("orders", |topic| topic.as_str());
+        let names = (1..).map(|n| format!("p{n}"));
+        let names = names.filter(|name| run.cluster.find(name).is_none());
+        let ways = [
+            ("page.add.producer-zookeeper", "zk.connect=zk1:2181"),
+            ("page.add.producer-balancer", "broker.list=0:vip:9092"),
+        ];
+        for ((words, way), name) in ways.into_iter().zip(names) {
+            let command = format!("add producer {name} {way} topic={topic} every=1s keys=7");
+            entries.push(entry(words, &name, command));
+        }
+    } else if let Some(topic) = topics.first() {
         let name = free("p");
         let command = format!("add producer {name} topic={topic} every=1s keys=7");
         entries.push(entry("page.add.producer", &name, command));
@@ -109,11 +122,20 @@ pub fn additions(run: Run<'_>) -> Vec<Entry> {
     let broker = free("broker");
     let id = broker.trim_start_matches("broker");
     entries.push(entry("page.add.broker", id, format!("add broker {id}")));
+    if is_lone(run) {
+        return entries;
+    }
     let mut names = (1..).map(|n| format!("topic{n}"));
     let topic = names.find(|name| !topics.contains(name)).expect("names do not end");
     let command = format!("topic {topic} partitions=3 replicas=2");
     entries.push(entry("page.add.topic", &topic, command));
     entries
+}
+
+/// Whether its brokers have no replicas: then nobody makes topics, and producers go one of two
+/// ways.
+fn is_lone(run: Run<'_>) -> bool {
+    run.cluster.processes().any(|(_, _, process)| process.lone_broker().is_some())
 }
 
 /// The partitions of the topics that people made.
@@ -130,14 +152,19 @@ fn partitions(run: Run<'_>) -> Vec<String> {
 /// Their topics.
 fn topics(run: Run<'_>) -> Vec<String> {
     let partitions = partitions(run).into_iter();
-    let of = |name: String| name.rsplit_once('-').map(|(topic, _)| topic.to_string());
+    let lone = is_lone(run);
+    let of = |name: String| {
+        let (topic, _) = name.rsplit_once('-')?;
+        let topic = if lone { topic.rsplit_once('-')?.0 } else { topic };
+        Some(topic.to_string())
+    };
     let mut topics: Vec<String> = partitions.filter_map(of).collect();
     topics.dedup();
     topics
 }
 
 /// The names of the situations, in the order of their numbers.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 15] = [
     "situation.controller",
     "situation.zombie",
     "situation.cut-off",
@@ -152,6 +179,7 @@ const NAMES: [&str; 14] = [
     "situation.all-again",
     "situation.coordinator",
     "situation.rolling",
+    "situation.two-ways",
 ];
 
 /// The situations that can be watched, each under its number.
@@ -171,7 +199,7 @@ mod tests {
     use crate::sim::{SimTime, Span, Telling};
 
     /// What must have happened two minutes into each situation.
-    const TURNS: [&str; 14] = [
+    const TURNS: [&str; 15] = [
         "controller-elected",
         "controller-resigned",
         "session-expired",
@@ -186,6 +214,7 @@ mod tests {
         "zk-leading",
         "coordinator-lost",
         "controller-elected",
+        "partitions-known",
     ];
 
     #[test]
@@ -223,8 +252,13 @@ mod tests {
 
     #[test]
     fn what_can_be_added_can_be_added() {
+        can_be_added(Recording::first_visit());
+        can_be_added(Recording::situation(15).expect("every name has a recording"));
+    }
+
+    fn can_be_added(recording: Recording) {
         use crate::cluster::Command;
-        let mut lab = Lab::new(Recording::first_visit());
+        let mut lab = Lab::new(recording);
         lab.advance_to(SimTime::ZERO + Span::secs(20));
         for entry in additions(Run::of(&lab)) {
             let Does::Send(line) = entry.does else { panic!("it adds nothing") };

@@ -215,6 +215,8 @@ pub struct Broker {
     pub coordinates: Vec<Office>,
     /// Its replicas.
     pub replicas: Vec<Replica>,
+    /// How many records it has got from whom since it was started, if it is one without replicas.
+    pub received: Option<Vec<(String, u64)>>,
     /// Replicas that are not drawn: those of internal topics.
     pub internal: i32,
     /// Whether a person did this to it.
@@ -238,6 +240,8 @@ pub enum Stand {
     Following,
     /// It is out of the ISR.
     Out,
+    /// It is the only one that there is.
+    Only,
 }
 
 impl Stand {
@@ -249,6 +253,7 @@ impl Stand {
             Stand::Believing { .. } => "page.stand.believing",
             Stand::Following => "page.stand.following",
             Stand::Out => "page.stand.out",
+            Stand::Only => "page.stand.only",
         }
     }
 }
@@ -266,10 +271,12 @@ pub struct Replica {
     pub first: i64,
     /// How many records it lacks, if it is so far behind that its strip begins earlier.
     pub lacks: i64,
-    /// The log end offset.
+    /// The log end offset; of an only replica, the number of its records.
     pub end: i64,
-    /// The high watermark.
+    /// The high watermark; of an only replica, how many of its records are flushed.
     pub high_watermark: i64,
+    /// Where an only replica ends, in bytes.
+    pub bytes: Option<i64>,
     /// Where a group has committed, if it is drawn here.
     pub committed: Option<i64>,
 }
@@ -292,8 +299,8 @@ pub struct Producer {
     pub name: String,
     /// Whether it lives.
     pub life: Life,
-    /// Its setting `acks`.
-    pub acks: String,
+    /// The setting that matters most: `acks=all`, or the way by which it finds brokers.
+    pub setting: String,
     /// Its slots in flight.
     pub window: Vec<Slot>,
     /// What its window is about, if anything is worth saying.
@@ -340,7 +347,7 @@ pub struct Group {
     /// The topic whose partitions are the columns.
     pub topic: String,
     /// The partitions, a column each.
-    pub partitions: Vec<i32>,
+    pub partitions: Vec<String>,
     /// Its members.
     pub members: Vec<Member>,
 }

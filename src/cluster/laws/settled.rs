@@ -89,7 +89,11 @@ fn one_controller(cluster: &Cluster) -> Verdict {
 pub fn is_meant_to_run(process: &AnyProcess) -> bool {
     match process {
         AnyProcess::Tool(_) => false,
-        AnyProcess::Zk(_) | AnyProcess::Broker(_) | AnyProcess::Shell(_) => true,
+        AnyProcess::Zk(_)
+        | AnyProcess::Broker(_)
+        | AnyProcess::LoneBroker(_)
+        | AnyProcess::Shell(_) => true,
+        AnyProcess::LoneProducer(producer) => producer.is_running(),
         AnyProcess::Consumer(consumer) => consumer.activity() == Activity::Polling,
         AnyProcess::OldConsumer(consumer) => {
             !matches!(consumer.activity(), old_consumer::Activity::Closing)
@@ -109,6 +113,14 @@ fn restful(cluster: &Cluster, id: ProcessId, process: &AnyProcess) -> Verdict {
             none((!serves).then_some("does not serve"))
         }
         AnyProcess::Broker(broker) => broker_rests(broker),
+        AnyProcess::LoneBroker(broker) => {
+            let rests = broker.running().is_some_and(|running| running.is_registered());
+            none((!rests).then_some("has not registered all that it has"))
+        }
+        AnyProcess::LoneProducer(producer) => {
+            let waits = producer.settings().steady.is_none() && producer.waiting() > 0;
+            none(waits.then_some("has records to send"))
+        }
         AnyProcess::Producer(producer) => {
             let waiting = producer.settings().steady.is_none() && producer.outstanding() > 0;
             none(waiting.then_some("has records without an answer"))

@@ -435,7 +435,7 @@ impl Running {
             BrokerTimer::IsrPropagation => self.replicas.note_isrs(turn),
             BrokerTimer::ControlledShutdown => self.find_controller(site, out),
             BrokerTimer::Transactions => self.transactions_due(site, out),
-            BrokerTimer::Loopback => {}
+            BrokerTimer::Loopback | BrokerTimer::Flush => {}
         }
     }
 

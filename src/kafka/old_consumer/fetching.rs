@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::alone::after;
 use super::words::{OldFact, OldTimer, Reset};
 use super::{Activity, OldConsumer, Purpose};
 use crate::kafka::client::{BROKER_TO_ASK, Shown};
@@ -13,9 +14,10 @@ use crate::kafka::error::Error;
 use crate::kafka::id::{BrokerId, Offset, TopicName, TopicPartition};
 use crate::kafka::message::{
     FetchPartition, FetchRequest, FetchResponse, Isolation, ListOffsetsAt, ListOffsetsRequest,
-    ListOffsetsResponse, MetadataRequest, MetadataResponse,
+    ListOffsetsResponse, MetadataRequest, MetadataResponse, PartitionFetchResponse,
 };
 use crate::kafka::record::Record;
+use crate::kafka::release::Release;
 use crate::kafka::words::Words;
 use crate::kafka::znodes::{self, BrokerZnode};
 use crate::kafka::zookeeper::{Asker, Replies, Reply, children, found};
@@ -51,7 +53,10 @@ pub(super) struct Finding {
 impl OldConsumer {
     pub(super) fn start_fetchers(&mut self, out: &mut Outbox<'_, Words>) {
         self.finding.runs = true;
-        self.find_leaders(out);
+        match self.reads_lone_brokers() {
+            true => self.fetch_from_owners(out),
+            false => self.find_leaders(out),
+        }
     }
 
     /// Stops them; what waits in queues and streams is forgotten.
@@ -150,6 +155,15 @@ impl OldConsumer {
             lost = true;
         }
         if lost {
+            self.find_leaders_later(out);
+        }
+    }
+
+    /// Where brokers are alone nobody is looked for: what such a one has is not read until the next
+    /// rebalance.
+    // Source: kafka.consumer.FetcherRunnable: it ends with an exception (0.7.2)
+    fn find_leaders_later(&self, out: &mut Outbox<'_, Words>) {
+        if !self.reads_lone_brokers() {
             out.arm(OldTimer::Leaders, self.settings.refresh_leader_backoff);
         }
     }
@@ -167,7 +181,7 @@ impl OldConsumer {
         }
         for (leader, tps) in by_leader {
             let fetches = |call: &Purpose| matches!(call, Purpose::Fetch(_) | Purpose::Reset(_));
-            if !self.calls.to(leader).any(fetches) {
+            if !self.calls.to(leader).any(fetches) && !self.rests(leader) {
                 self.fetch_from(leader, tps, out);
             }
         }
@@ -233,15 +247,27 @@ impl OldConsumer {
         self.fetch(out);
     }
 
-    pub(super) fn fetched(&mut self, life: u32, told: FetchResponse, out: &mut Outbox<'_, Words>) {
+    pub(super) fn fetched(
+        &mut self,
+        life: u32,
+        from: ProcessId,
+        told: FetchResponse,
+        out: &mut Outbox<'_, Words>,
+    ) {
         if life != self.finding.life {
             return self.fetch(out);
         }
+        let nothing =
+            |answer: &PartitionFetchResponse| answer.records.is_empty() && answer.error.is_none();
+        if self.reads_lone_brokers() && told.responses.iter().all(nothing) {
+            self.rest(from, out);
+        }
+        let release = self.settings.release;
         for answer in told.responses {
             let tp = answer.partition;
             let Some(held) = self.held.get_mut(&tp) else { continue };
             match answer.error {
-                None => held.take(&answer.records),
+                None => held.take(&answer.records, release),
                 Some(Error::OffsetOutOfRange) => held.position = Offset::NONE,
                 Some(_) => self.leader_refused(&tp, out),
             }
@@ -253,7 +279,7 @@ impl OldConsumer {
     fn leader_refused(&mut self, tp: &TopicPartition, out: &mut Outbox<'_, Words>) {
         if let Some(held) = self.held.get_mut(tp) {
             held.leader = None;
-            out.arm(OldTimer::Leaders, self.settings.refresh_leader_backoff);
+            self.find_leaders_later(out);
         }
     }
 
@@ -263,9 +289,10 @@ impl OldConsumer {
         if self.activity != Activity::Reading {
             return;
         }
+        let release = self.settings.release;
         for (partition, held) in &mut self.held {
             while let Some((offset, record)) = held.fetched.pop_front() {
-                held.consumed = offset.next();
+                held.consumed = after(offset, &record, release);
                 let (partition, stream) = (partition.clone(), held.stream);
                 let value = Shown::of(record.value.as_ref());
                 out.tell(OldFact::StreamRecord { partition, offset, value, stream });
@@ -275,14 +302,14 @@ impl OldConsumer {
 }
 
 impl Held {
-    fn take(&mut self, batches: &[crate::kafka::record::RecordBatch]) {
+    fn take(&mut self, batches: &[crate::kafka::record::RecordBatch], release: Release) {
         for batch in batches {
             for (offset, record) in batch.enumerate().filter(|(at, _)| *at >= self.position) {
                 self.fetched.push_back((offset, record.clone()));
             }
         }
-        if let Some((last, _)) = self.fetched.back() {
-            self.position = last.next();
+        if let Some((last, record)) = self.fetched.back() {
+            self.position = after(*last, record, release);
         }
     }
 }

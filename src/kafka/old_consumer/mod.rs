@@ -29,6 +29,7 @@ use super::zookeeper::{Asker, Heard, Zookeeper};
 use crate::sim::{Draw, Event, OrdMap, Outbox, Process, ProcessId};
 use crate::zk;
 
+mod alone;
 mod fetching;
 mod offsets;
 mod rebalance;
@@ -37,6 +38,7 @@ pub mod words;
 
 pub use fetching::Held;
 
+use alone::Alone;
 use fetching::Finding;
 use offsets::{Committing, Occasion};
 use rebalance::Balance;
@@ -103,6 +105,8 @@ pub struct OldConsumer {
     commits: VecDeque<Occasion>,
     finding: Finding,
     coordinator: Option<ProcessId>,
+    /// Where brokers are alone: what is known of them.
+    alone: Alone,
 }
 
 impl OldConsumer {
@@ -123,6 +127,7 @@ impl OldConsumer {
             commits: VecDeque::new(),
             finding: Finding::default(),
             coordinator: None,
+            alone: Alone::default(),
             settings: Arc::new(settings),
         }
     }
@@ -193,7 +198,7 @@ impl OldConsumer {
             (Purpose::Reset(life), Response::ListOffsets(told)) => {
                 self.reset_told(life, told, out);
             }
-            (Purpose::Fetch(life), Response::Fetch(told)) => self.fetched(life, told, out),
+            (Purpose::Fetch(life), Response::Fetch(told)) => self.fetched(life, from, told, out),
             (Purpose::Coordinator, Response::FindCoordinator(told)) => {
                 self.coordinator_told(told, out);
             }
@@ -234,6 +239,7 @@ impl OldConsumer {
             OldTimer::Leaders => self.find_leaders(out),
             OldTimer::Coordinator => self.ask_coordinator(out),
             OldTimer::Request => self.give_up_overdue(out),
+            OldTimer::Fetch => self.rested(out),
         }
     }
 

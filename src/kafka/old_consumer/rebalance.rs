@@ -45,6 +45,10 @@ pub(super) enum Step {
     Released,
     /// Its own registration, and which topics there are.
     OwnRead,
+    /// Which brokers have something of those, where brokers are alone.
+    PartsListed(Vec<Arc<str>>, Vec<TopicName>),
+    /// How many partitions each of them has.
+    PartsRead(Vec<Arc<str>>, Vec<(TopicName, BrokerId)>),
     /// How many partitions those have, and who is in the group.
     TopicsRead(Vec<Arc<str>>, Vec<TopicName>),
     /// What they have registered.
@@ -153,7 +157,11 @@ impl OldConsumer {
 
     pub(super) fn register(&mut self, out: &mut Outbox<'_, Words>) {
         let znode = self.settings.registration(out.now().as_ms());
-        let create = create_ephemeral(self.own_path(), znode.encode());
+        let data = match self.settings.release.subscriptions_are_plain() {
+            true => znode.encode_plain(),
+            false => znode.encode(),
+        };
+        let create = create_ephemeral(self.own_path(), data);
         self.ask(vec![create], Step::Registered, out);
     }
 
@@ -167,6 +175,8 @@ impl OldConsumer {
             Step::NoBroker => self.finish(out),
             Step::Released => self.read_own(out),
             Step::OwnRead => self.read_topics(&replies, out),
+            Step::PartsListed(all, topics) => self.count_parts(all, &topics, &replies, out),
+            Step::PartsRead(all, wanted) => self.parts_read(all, &wanted, &replies, out),
             Step::TopicsRead(all, topics) => self.read_members(all, &topics, &replies, out),
             Step::MembersRead(all, ids, counts) => {
                 self.assign(&all, &ids, &counts, &replies, out);
@@ -196,12 +206,15 @@ impl OldConsumer {
             return self.next_rebalance(out);
         }
         let ids = consumers::consumer_ids(&self.settings.group_id);
-        let (nodes, children) = match &self.settings.wanted {
+        let (mut nodes, mut children) = (Vec::new(), vec![ids]);
+        match &self.settings.wanted {
             Wanted::Topics(topics) => {
-                (topics.iter().map(|(topic, _)| znodes::topic(topic)).collect(), vec![ids])
+                let topics = topics.iter().map(|(topic, _)| znodes::topic(topic));
+                let lone = self.reads_lone_brokers();
+                (if lone { &mut children } else { &mut nodes }).extend(topics);
             }
-            Wanted::Pattern(..) => (Vec::new(), vec![ids, znodes::topics()]),
-        };
+            Wanted::Pattern(..) => children.push(znodes::topics()),
+        }
         let reads = self.zk.subscribe(&nodes, &children);
         self.ask(reads, Step::Watched, out);
     }
@@ -291,6 +304,7 @@ impl OldConsumer {
     /// Reads the brokers twice, as two parts of the real one do, and its own registration.
     fn read_cluster(&mut self, list: &Reply, out: &mut Outbox<'_, Words>) {
         let ids = children(list);
+        self.note_listed(&ids);
         let brokers: Vec<Path> =
             ids.iter().filter_map(|id| Some(znodes::broker(BrokerId(id.parse().ok()?)))).collect();
         let read = |path: &Path| self.zk.get_data(path.clone());
@@ -305,7 +319,8 @@ impl OldConsumer {
         if data(&replies[0]).is_none() {
             return self.attempt_failed(out);
         }
-        if replies.len() == 2 {
+        self.note_located(replies);
+        if replies.len() == 2 && !self.reads_lone_brokers() {
             let reads = self.zk.subscribe(&[], &[znodes::broker_ids()]);
             return self.ask(reads, Step::NoBroker, out);
         }
@@ -345,6 +360,9 @@ impl OldConsumer {
         };
         let all: Vec<Arc<str>> = replies.get(1).map(children).unwrap_or_default().to_vec();
         let topics: Vec<TopicName> = wanted(&own, &all).keys().cloned().collect();
+        if self.reads_lone_brokers() {
+            return self.list_parts(all, topics, out);
+        }
         topics.iter().for_each(|topic| self.zk.watch_node(znodes::topic(topic)));
         let read = |topic| self.zk.get_data(znodes::topic(topic));
         let mut reads: Vec<Op> = topics.iter().map(read).collect();
@@ -360,7 +378,7 @@ impl OldConsumer {
         replies: &Replies,
         out: &mut Outbox<'_, Words>,
     ) {
-        let mut counts = PartitionCounts::new();
+        let mut counts = self.part_counts();
         for (topic, reply) in topics.iter().zip(replies) {
             let znode = found(reply, TopicZnode::decode);
             let count = znode.map_or(0, |znode| znode.partitions.len());
@@ -408,11 +426,13 @@ impl OldConsumer {
         let mut claims = Claims::new();
         for (thread, partitions) in assigned {
             if thread_number(thread).0 == id {
-                let own = partitions.iter().map(|tp| (tp.clone(), Arc::from(&**thread)));
+                let own = partitions.iter().map(|tp| (self.part_at(tp), Arc::from(&**thread)));
                 claims.extend(own);
             }
         }
-        in_claim_order(&mut claims, |(tp, _)| tp);
+        if !self.reads_lone_brokers() {
+            in_claim_order(&mut claims, |(tp, _)| tp);
+        }
         claims
     }
 

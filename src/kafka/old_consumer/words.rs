@@ -80,6 +80,8 @@ pub struct OldSettings {
     pub fetch_message_max_bytes: i32,
     pub refresh_leader_backoff: Span,
     pub socket_timeout: Span,
+    /// How long a broker that had nothing is left alone (0.7).
+    pub backoff_increment: Span,
 }
 
 impl OldSettings {
@@ -107,13 +109,25 @@ impl OldSettings {
             fetch_message_max_bytes: 1 << 20,
             refresh_leader_backoff: Span::ms(200),
             socket_timeout: Span::secs(30),
+            backoff_increment: Span::secs(1),
         }
+    }
+
+    /// The same, as a consumer of that release has them.
+    // Source: kafka.consumer.ConsumerConfig (0.7.2)
+    pub fn of_release(self, release: Release) -> OldSettings {
+        let mut settings = OldSettings { release, ..self };
+        if release.brokers_are_alone() {
+            settings.auto_commit_interval = Span::secs(10);
+            settings.auto_offset_reset = Reset::Smallest;
+        }
+        settings
     }
 
     /// Changes a setting by its real name; `None` if there is no such one or it cannot be so.
     pub fn set(&mut self, name: &str, value: &str) -> Option<()> {
         let ms = || value.parse().ok().map(Span::ms);
-        match (name, value) {
+        match (modern(name), value) {
             ("consumer.id", _) => (self.consumer_id, self.host) = (value.into(), None),
             ("zookeeper.session.timeout.ms", _) => self.zookeeper_session_timeout = ms()?,
             ("zookeeper.sync.time.ms" | "rebalance.backoff.ms", _) => {
@@ -141,6 +155,7 @@ impl OldSettings {
             }
             ("fetch.wait.max.ms", _) => self.fetch_wait_max = ms()?,
             ("refresh.leader.backoff.ms", _) => self.refresh_leader_backoff = ms()?,
+            ("backoff.increment.ms", _) => self.backoff_increment = ms()?,
             _ => return None,
         }
         Some(())
@@ -162,6 +177,21 @@ impl OldSettings {
     }
 }
 
+/// What a setting of 0.7 has been called since.
+// Source: kafka.consumer.ConsumerConfig (0.7.2, 0.8.2)
+fn modern(name: &str) -> &str {
+    match name {
+        "consumerid" => "consumer.id",
+        "zk.sessiontimeout.ms" => "zookeeper.session.timeout.ms",
+        "zk.synctime.ms" => "zookeeper.sync.time.ms",
+        "rebalance.retries.max" => "rebalance.max.retries",
+        "autocommit.enable" => "auto.commit.enable",
+        "autocommit.interval.ms" => "auto.commit.interval.ms",
+        "autooffset.reset" => "auto.offset.reset",
+        _ => name,
+    }
+}
+
 /// What an old consumer waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OldTimer {
@@ -179,6 +209,8 @@ pub enum OldTimer {
     Coordinator,
     /// The first of its calls is overdue.
     Request,
+    /// Brokers that had nothing are to be asked again (0.7).
+    Fetch,
 }
 
 impl OldTimer {
@@ -192,6 +224,7 @@ impl OldTimer {
             OldTimer::Leaders => "leader-finder",
             OldTimer::Coordinator => "offsets-channel",
             OldTimer::Request => "old-request-timeout",
+            OldTimer::Fetch => "old-fetch-backoff",
         }
     }
 }

@@ -147,9 +147,7 @@ impl Producer {
         let Some(steady) = self.steady.clone() else { return };
         let number = self.steadily_sent;
         self.steadily_sent += 1;
-        let key = number.checked_rem(u64::from(steady.keys)).map(|key| format!("k{key}").into());
-        let value = Some(format!("v{number}").into());
-        self.send(ToSend { topic: steady.topic, partition: None, key, value }, out);
+        self.send(steady.record(number), out);
         out.arm(ProducerTimer::Steady, steady.every);
     }
 
@@ -541,7 +539,7 @@ impl Producer {
     fn timer(&mut self, timer: ProducerTimer, out: &mut Outbox<'_, Words>) {
         match timer {
             ProducerTimer::Steady => self.send_steadily(out),
-            ProducerTimer::Linger | ProducerTimer::Retry => {}
+            ProducerTimer::Linger | ProducerTimer::Retry | ProducerTimer::Connect => {}
             ProducerTimer::Metadata => self.metadata_wanted = true,
             ProducerTimer::Request => self.give_up_overdue(out),
             ProducerTimer::Delivery => self.expire(out),

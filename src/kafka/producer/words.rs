@@ -4,11 +4,12 @@
 
 use std::sync::Arc;
 
-use crate::kafka::client::Shown;
+use crate::kafka::client::{Partitions, Shown};
 use crate::kafka::id::TopicPartition;
 use crate::kafka::id::{ClientId, GroupId, Offset, ProducerEpoch, ProducerId, TopicName};
 use crate::kafka::message::Acks;
 use crate::kafka::release::Release;
+use crate::kafka::words::{Brokers, Text};
 use crate::sim::{ProcessId, Span};
 
 /// How records without a key find their partition.
@@ -58,6 +59,15 @@ pub struct Steady {
     pub every: Span,
     /// Keys `k0` … in turn; none for records without a key.
     pub keys: u32,
+}
+
+impl Steady {
+    /// The record with that number.
+    pub fn record(&self, number: u64) -> ToSend {
+        let key = number.checked_rem(u64::from(self.keys)).map(|key| format!("k{key}").into());
+        let value = Some(format!("v{number}").into());
+        ToSend { topic: self.topic.clone(), partition: None, key, value }
+    }
 }
 
 impl ProducerSettings {
@@ -147,6 +157,8 @@ pub enum ProducerTimer {
     Request,
     /// The first of its records is too old.
     Delivery,
+    /// The pause before it tries to connect again (0.7).
+    Connect,
 }
 
 impl ProducerTimer {
@@ -159,6 +171,7 @@ impl ProducerTimer {
             ProducerTimer::Metadata => "metadata-age",
             ProducerTimer::Request => "request-timeout",
             ProducerTimer::Delivery => "delivery-timeout",
+            ProducerTimer::Connect => "connect-backoff",
         }
     }
 }
@@ -251,5 +264,9 @@ crate::facts! {
         "transaction-done" => TransactionDone { act: &'static str },
         "transaction-failed" => TransactionFailed { act: &'static str, error: &'static str },
         "producer-closed" => ProducerClosed { acked: u64, failed: u64 },
+        "brokers-known" => BrokersKnown { brokers: Brokers },
+        "partitions-known" => PartitionsKnown { topic: TopicName, partitions: Partitions },
+        "connection-opened" => ConnectionOpened { to: Text },
+        "connection-refused" => ConnectionRefused { to: Text, attempt: u32 },
     }
 }

@@ -19,12 +19,12 @@ pub fn consumer_ids(group: &GroupId) -> Path {
 
 /// Who owns a partition in a group.
 pub fn owner(group: &GroupId, tp: &TopicPartition) -> Path {
-    Path::new(&format!("/consumers/{group}/owners/{}/{}", tp.topic, tp.partition))
+    Path::new(&format!("/consumers/{group}/owners/{}/{}", tp.topic, tp.name()))
 }
 
 /// How far a group is in a partition.
 pub fn group_offset(group: &GroupId, tp: &TopicPartition) -> Path {
-    Path::new(&format!("/consumers/{group}/offsets/{}/{}", tp.topic, tp.partition))
+    Path::new(&format!("/consumers/{group}/offsets/{}/{}", tp.topic, tp.name()))
 }
 
 /// An offset as it is written.
@@ -77,8 +77,8 @@ fn partitions<'a>(tree: &'a Tree, top: &Path) -> Vec<(TopicPartition, &'a Bytes)
         let below = top.child(topic);
         for number in tree.znode(&below).iter().flat_map(|topic| topic.children.iter()) {
             let znode = tree.znode(&below.child(number));
-            if let (Some(znode), Ok(partition)) = (znode, number.parse()) {
-                found.push((TopicPartition::new(&**topic, partition), &znode.data));
+            if let Some((znode, tp)) = znode.zip(TopicPartition::named(&**topic, number)) {
+                found.push((tp, &znode.data));
             }
         }
     }
@@ -97,6 +97,25 @@ pub struct ConsumerZnode {
 }
 
 impl ConsumerZnode {
+    /// As it was written first.
+    // Source: kafka.consumer.StaticTopicCount.dbString, WildcardTopicCount.dbString (0.7.2)
+    pub fn encode_plain(&self) -> Bytes {
+        if self.is_pattern {
+            let one = |(pattern, streams): (&Arc<str>, &i32)| format!("*{streams}*{pattern}");
+            let pattern: Vec<String> = self.subscription.iter().map(one).collect();
+            return json(pattern.join(""));
+        }
+        let one = |(topic, streams): (&Arc<str>, &i32)| format!("{}: {streams}", quoted(topic));
+        let topics: Vec<String> = self.subscription.iter().map(one).collect();
+        json(format!("{{ {} }}", topics.join(", ")))
+    }
+
+    fn decode_plain(text: &str) -> Option<ConsumerZnode> {
+        let (streams, pattern) = text.strip_prefix('*')?.split_once('*')?;
+        let subscription = [(pattern.into(), streams.parse().ok()?)].into_iter().collect();
+        Some(ConsumerZnode { subscription, is_pattern: true, timestamp: 0 })
+    }
+
     /// As it is written.
     pub fn encode(&self) -> Bytes {
         let one = |(topic, streams): (&Arc<str>, &i32)| format!("{}:{streams}", quoted(topic));
@@ -111,10 +130,16 @@ impl ConsumerZnode {
 
     /// What somebody wrote, if it can be read.
     pub fn decode(data: &Bytes) -> Option<ConsumerZnode> {
-        let value = parsed(data)?;
+        let Some(value) = parsed(data) else {
+            return ConsumerZnode::decode_plain(std::str::from_utf8(data.as_slice()).ok()?);
+        };
         let mut subscription = OrdMap::new();
-        for (topic, streams) in value.get("subscription")?.as_object()? {
+        let plain = value.get("subscription").is_none();
+        for (topic, streams) in value.get("subscription").unwrap_or(&value).as_object()? {
             subscription.insert(topic.as_str().into(), super::number(streams)?);
+        }
+        if plain {
+            return Some(ConsumerZnode { subscription, is_pattern: false, timestamp: 0 });
         }
         Some(ConsumerZnode {
             subscription,
@@ -132,6 +157,13 @@ mod tests {
     fn a_registration_is_read_as_it_was_written() {
         let subscription = [("orders".into(), 2), ("payments".into(), 1)].into_iter().collect();
         let znode = ConsumerZnode { subscription, is_pattern: false, timestamp: 7 };
-        assert_eq!(ConsumerZnode::decode(&znode.encode()), Some(znode));
+        assert_eq!(ConsumerZnode::decode(&znode.encode()), Some(znode.clone()));
+        let plain = znode.encode_plain();
+        assert_eq!(plain.as_slice(), br#"{ "orders": 2, "payments": 1 }"#);
+        assert_eq!(ConsumerZnode::decode(&plain), Some(ConsumerZnode { timestamp: 0, ..znode }));
+        let subscription = [("ord.*".into(), 2)].into_iter().collect();
+        let pattern = ConsumerZnode { subscription, is_pattern: true, timestamp: 0 };
+        assert_eq!(pattern.encode_plain().as_slice(), b"*2*ord.*");
+        assert_eq!(ConsumerZnode::decode(&pattern.encode_plain()), Some(pattern));
     }
 }

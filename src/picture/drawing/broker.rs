@@ -106,7 +106,7 @@ fn wide_title(card: &Card, broker: &Broker, plate: &Plate) -> Drawing {
     match (broker.crown, office) {
         (Some(crown), _) => drawing.over(crowned((right, y), crown)),
         (None, Some(group)) => drawing.over(coordinator((right, y), group)),
-        (None, None) => {}
+        (None, None) => drawing.over(loads((right, y), broker)),
     }
     if card.size.1 > HEAD {
         drawing.line((x, y + HEAD), (right, y + HEAD), "hair");
@@ -115,6 +115,19 @@ fn wide_title(card: &Card, broker: &Broker, plate: &Plate) -> Drawing {
             drawing.ended((right - 14, y + card.size.1 - 6), words, "t11 i2");
         }
     }
+    drawing
+}
+
+/// How many records have come from whom, at a card's upper right corner.
+fn loads((right, y): (i32, i32), broker: &Broker) -> Drawing {
+    let mut drawing = Drawing::new();
+    let Some(received) = broker.received.as_ref().filter(|_| !broker.life.is_gone()) else {
+        return drawing;
+    };
+    drawing.ended((right - 12, y + 17), Phrase::key("page.broker.received"), "sc");
+    let from: Vec<String> = received.iter().map(|(who, n)| format!("{who}: {n}")).collect();
+    let from = if from.is_empty() { "0".to_owned() } else { from.join("  ") };
+    drawing.ended((right - 12, y + 29), Phrase::raw(from), "t11 b");
     drawing
 }
 
@@ -140,6 +153,10 @@ fn tall_title(card: &Card, broker: &Broker) -> Drawing {
         drawing.text((x + 12, y + 95), epoch, "t11");
     } else if let Some(group) = office(broker) {
         let words = Phrase::key("page.broker.coordinates").with("group", group);
+        drawing.text((x + 12, y + 95), words, "t12");
+    } else if let Some(received) = &broker.received {
+        let all: u64 = received.iter().map(|(_, count)| count).sum();
+        let words = Phrase::key("page.broker.got").with("n", all);
         drawing.text((x + 12, y + 95), words, "t12");
     }
     drawing
@@ -180,6 +197,10 @@ fn leading(broker: &Broker) -> i32 {
 /// that has not heard that others lead believes that it does.
 pub fn leads(broker: &Broker) -> Phrase {
     let n = |key, n: i32| Phrase::key(key).with("n", n);
+    if broker.received.is_some() {
+        let own = i32::try_from(broker.replicas.len()).unwrap_or(i32::MAX);
+        return n("page.broker.has", own);
+    }
     match (broker.believes, broker.leads) {
         (0, 0) => Phrase::key("page.broker.leads-none"),
         (0, named) if named > leading(broker) => n("page.broker.named", named),

@@ -58,7 +58,7 @@ fn producer_words(frame: &Frame, producer: &Producer, plate: &Plate) -> Drawing 
     let middle = y + frame.size.1 / 2;
     drawing.text((x + 24, middle + 8), Phrase::raw(&producer.name), "client");
     let left = x + 58;
-    let acks = Phrase::raw(format!("acks={}", producer.acks));
+    let acks = Phrase::raw(&producer.setting);
     if frame.size.1 < 50 {
         drawing.text((left, middle + 4), acks, "t11 i2");
     } else {
@@ -254,7 +254,7 @@ fn member_line(matrix: &Matrix, number: i32, member: &Member, group: &Group) -> 
     drawing.text((name, base), Phrase::raw(&member.name), format!("t12 b{gone}"));
     for ((cell, partition), column) in member.cells.iter().zip(&group.partitions).zip(0..) {
         let at = (x + matrix.indent() + column * matrix.step, y);
-        drawing.over(owned(matrix, at, *cell, *partition));
+        drawing.over(owned(matrix, at, *cell, partition));
     }
     if matrix.across > 250 {
         let after = x
@@ -266,7 +266,7 @@ fn member_line(matrix: &Matrix, number: i32, member: &Member, group: &Group) -> 
     drawing
 }
 
-fn owned(matrix: &Matrix, (x, y): (i32, i32), cell: Cell, partition: i32) -> Drawing {
+fn owned(matrix: &Matrix, (x, y): (i32, i32), cell: Cell, partition: &str) -> Drawing {
     let mut drawing = Drawing::new();
     let class = match cell {
         Cell::Empty => "cell",

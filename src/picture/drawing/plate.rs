@@ -216,8 +216,8 @@ impl Plate {
         if self.minor { 360 } else { 292 }
     }
 
-    /// The room of one of the things that hang at a string: shells and what they have left behind
-    /// to the left, the sessions of members to the right; on a phone all in a row.
+    /// The room of one of the things that hang at a string: shells, what they have
+    /// left behind, and producers to the left, members to the right; on a phone all in a row.
     fn hook(&self, picture: &StagePicture, side: Side, number: usize) -> Frame {
         let few = |count: usize| i32::try_from(count).expect("few clients are drawn");
         let (left, right) = (hooked(picture, Side::Left), hooked(picture, Side::Right));
@@ -306,15 +306,19 @@ enum Side {
 }
 
 fn side_of(picture: &StagePicture, session: &Session) -> Side {
-    let is_shell = picture.shells.iter().any(|shell| shell.name == session.owner);
-    if is_shell { Side::Left } else { Side::Right }
+    let produces = picture.producers.iter().any(|producer| producer.name == session.owner);
+    if produces || is_shells(picture, session) { Side::Left } else { Side::Right }
+}
+
+fn is_shells(picture: &StagePicture, session: &Session) -> bool {
+    picture.shells.iter().any(|shell| shell.name == session.owner)
 }
 
 /// The sessions of a side that hang there by themselves: all but those that a shell has now.
 fn hooked(picture: &StagePicture, side: Side) -> impl Iterator<Item = &Session> {
-    let by_itself = move |session: &&Session| match side_of(picture, session) {
-        Side::Left => side == Side::Left && session.age == Age::Old,
-        Side::Right => side == Side::Right,
+    let by_itself = move |session: &&Session| {
+        let in_shell = is_shells(picture, session) && session.age != Age::Old;
+        side_of(picture, session) == side && !in_shell
     };
     strung(picture).filter(by_itself)
 }
@@ -604,6 +608,13 @@ fn strip_parts(broker: &Broker, card: &Card, plate: &Plate) -> Vec<Part> {
 }
 
 fn strip_label(broker: &Broker, replica: &Replica) -> Phrase {
+    if let Some(bytes) = replica.bytes {
+        return Phrase::key("page.label.only")
+            .with("partition", &replica.partition)
+            .with("id", broker.id)
+            .with("end", replica.end)
+            .with("bytes", bytes);
+    }
     let stand = replica.stand.key(broker.life);
     Phrase::key("page.label.replica")
         .with("partition", &replica.partition)
@@ -620,7 +631,7 @@ fn client_parts(picture: &StagePicture, selected: Option<&Target>, plate: &Plate
         let light = Light::of(&target, selected);
         let label = Phrase::key("page.label.producer")
             .with("name", &producer.name)
-            .with("acks", &producer.acks)
+            .with("setting", &producer.setting)
             .with_phrase("flight", client::in_flight(producer));
         let drawing = client::producer(frame, producer, light, plate);
         Part { key: target.to_string(), target, label, hit: (frame.at, frame.size), drawing }
@@ -642,7 +653,7 @@ fn client_parts(picture: &StagePicture, selected: Option<&Target>, plate: &Plate
     let rings = strung(picture).filter_map(|session| {
         let (at, radius) = plate.client_ring(picture, session)?;
         let light = Light::of(&session.target(), selected);
-        let stem = (side_of(picture, session) == Side::Right).then_some(plate.clients);
+        let stem = (!is_shells(picture, session)).then_some(plate.clients);
         let drawing = session::client_ring((at, radius), stem, session, light);
         Some(ring_part(session, (at, radius), drawing))
     });

@@ -69,7 +69,7 @@ fn shade(seat: &Seat, replica: &Replica, leads: &'static str, else_: &'static st
     match replica.stand {
         _ if seat.gone => "gonet",
         Stand::Leading { .. } => leads,
-        Stand::Following | Stand::Believing { .. } => else_,
+        Stand::Following | Stand::Believing { .. } | Stand::Only => else_,
         Stand::Out => "gonet",
     }
 }
@@ -90,8 +90,13 @@ fn head(seat: &Seat, replica: &Replica) -> Drawing {
     drawing.line((rail - 9, y + 6), (until, y + 6), if apart { "ln1 gone" } else { "ln1" });
     let end = shade(seat, replica, "b", "i2");
     // A long number stands a little further out, clear of the gate.
-    let wide = if replica.end >= 1000 { 8 } else { 0 };
-    drawing.ended((seat.end() + wide, y + 10), Phrase::raw(replica.end), format!("t11 {end}"));
+    let number = replica.bytes.unwrap_or(replica.end);
+    let wide = if number >= 1000 { 8 } else { 0 };
+    drawing.ended((seat.end() + wide, y + 10), Phrase::raw(number), format!("t11 {end}"));
+    if replica.bytes.is_some() && seat.airy {
+        let words = Phrase::key("page.strip.bytes");
+        drawing.ended((seat.end(), y - 6), words, "t10 minor i3");
+    }
     drawing
 }
 
@@ -105,7 +110,7 @@ pub fn records(seat: &Seat, replica: &Replica) -> Drawing {
     let kind = match replica.stand {
         _ if seat.gone => "d",
         Stand::Leading { .. } => "l",
-        Stand::Following | Stand::Believing { .. } => "f",
+        Stand::Following | Stand::Believing { .. } | Stand::Only => "f",
         Stand::Out => "o",
     };
     let end = seat.x_of(replica, replica.end);
