@@ -198,6 +198,12 @@ impl PartitionLog {
         self.records().find(|(_, record)| record.timestamp >= time).map(|(offset, _)| offset)
     }
 
+    /// Where the batch begins that lies so many before the one that holds an offset.
+    pub fn before(&self, offset: Offset, batches: usize) -> Offset {
+        let place = self.place_of(offset).saturating_sub(batches);
+        self.batches.get(place).map_or(self.end, |batch| batch.base_offset)
+    }
+
     /// The place of the batch that holds an offset.
     fn place_of(&self, offset: Offset) -> usize {
         let (mut low, mut high) = (0, self.batches.len());

@@ -167,6 +167,11 @@ impl Replicas {
         turn.out.arm(BrokerTimer::HighWatermarkCheckpoint, every);
     }
 
+    /// The highest epoch of a controller that was heard of.
+    pub fn controller_epoch(&self) -> ControllerEpoch {
+        self.controller_epoch
+    }
+
     /// All that serve.
     pub fn partitions(&self) -> impl Iterator<Item = &Partition> {
         self.partitions.values().map(|partition| &**partition)

@@ -202,6 +202,12 @@ pub fn partition_of_state(path: &Path) -> Option<TopicPartition> {
     Some(TopicPartition::new(topic, number.parse().ok()?))
 }
 
+/// The topic whose own znode is at that path, if it is such a path.
+pub fn topic_of(path: &Path) -> Option<&str> {
+    let name = path.as_str().strip_prefix("/brokers/topics/")?;
+    (!name.contains('/')).then_some(name)
+}
+
 /// The number at the end of a sequential znode's name.
 pub fn sequence_number(name: &str) -> Option<i64> {
     let digits = name.len().checked_sub(10)?;

@@ -3,6 +3,7 @@
 //! *Invariant:* showing changes nothing.
 
 use super::Lab;
+use crate::cluster::laws::{Broken, LAWS};
 use crate::cluster::notation::{Line, Quoted, Told};
 use crate::cluster::{AnyProcess, Trouble};
 use crate::kafka::broker::{Broker, Phase, Running};
@@ -49,6 +50,7 @@ pub const SHOWS: &[Row] = &[
     Row { name: "partitions", usage: "show partitions [TOPIC]", lines: partitions },
     Row { name: "group", usage: "show group GROUP", lines: group },
     Row { name: "timers", usage: "show timers PROCESS", lines: timers },
+    Row { name: "laws", usage: "show laws", lines: broken_laws },
 ];
 
 impl Show {
@@ -68,6 +70,17 @@ pub fn lines(show: &Show, lab: &Lab) -> Result<Vec<String>, Trouble> {
     let lines = (show.row.lines)(lab, &mut line)?;
     line.finish()?;
     Ok(lines)
+}
+
+fn broken_laws(lab: &Lab, _: &mut Line) -> Result<Vec<String>, Trouble> {
+    let line = |broken: &Broken| {
+        let (law, at) = (&LAWS[broken.law], broken.at);
+        let healed = broken.healed.map_or(String::new(), |at| format!(" healed={at}"));
+        format!("{at} {} {}{healed} {}", law.ids, law.name, broken.what)
+    };
+    let broken = lab.laws().broken();
+    let all_hold = broken.is_empty().then(|| format!("{} laws hold", LAWS.len()));
+    Ok(broken.iter().map(line).chain(all_hold).collect())
 }
 
 fn moment(lab: &Lab, _: &mut Line) -> Result<Vec<String>, Trouble> {

@@ -2,6 +2,7 @@
 //!
 //! *Invariant:* commands are the truth of it; trace and keyframes are what they gave, up to `end`.
 
+use crate::cluster::laws::Judge;
 use crate::cluster::{Cluster, Command, Setup, Trace, assemble};
 use crate::sim::{EventId, Moment, What};
 use std::fmt;
@@ -53,6 +54,8 @@ pub(super) struct Keyframe {
     pub(super) position: usize,
     /// How many commands have been given.
     pub(super) given: usize,
+    /// Who has watched until here.
+    pub(super) judge: Judge,
 }
 
 /// Between two keyframes lies no more than this, by [`weight_of`].
@@ -64,7 +67,8 @@ impl Take {
     pub(super) fn new(setup: &Setup, commands: Vec<(Moment, Command)>) -> Take {
         let mut trace = Trace::default();
         let cluster = assemble(setup, &mut trace);
-        let first = Keyframe { cluster, position: trace.len(), given: 0 };
+        let judge = Judge::default();
+        let first = Keyframe { cluster, position: trace.len(), given: 0, judge };
         Take {
             fork: None,
             commands,

@@ -6,6 +6,7 @@
 use super::Recording;
 use super::take::{Keyframe, Take, TakeId};
 use crate::cluster::command::{self, Refusal};
+use crate::cluster::laws::Judge;
 use crate::cluster::{Cluster, Command, Setup, Trace, Words};
 use crate::sim::{EventId, Moment, ProcessId, SimTime, Span, Telling, Vocabulary, sort};
 
@@ -360,9 +361,47 @@ impl Lab {
             let before = take.trace.get(self.cursor.position - 1).map(|record| record.id);
             assert_eq!(again, before, "a run played again is the same run");
             self.scratch.truncate(0);
-        } else {
-            take.note(&self.cursor);
         }
+        self.judge();
+        if !known {
+            self.takes[usize::from(self.current.0)].note(&self.cursor);
+        }
+    }
+
+    /// Judges what has come of the last record. What is found only by a look at all states is
+    /// dated by playing what lies between that and the look before.
+    fn judge(&mut self) {
+        let Keyframe { cluster, position, judge, .. } = &mut self.cursor;
+        let trace = &self.takes[usize::from(self.current.0)].trace;
+        let Some(record) = trace.get(*position - 1) else { return };
+        let at = record.at;
+        let Some(look) = judge.watch(&record, cluster, trace) else { return };
+        for law in look {
+            if let Some((event, at)) = self.first_sign(law) {
+                self.cursor.judge.date(law, event, at);
+            }
+        }
+        self.cursor.judge.looked(at, self.cursor.position);
+    }
+
+    /// The first record after the last look at all after which a law about states is broken.
+    fn first_sign(&self, law: usize) -> Option<(EventId, SimTime)> {
+        let looked = self.cursor.judge.looked_at();
+        let mut lab = self.again(looked);
+        lab.go(Goal::Position(looked));
+        while lab.cursor.position + 1 < self.cursor.position {
+            lab.step()?;
+            if lab.cursor.judge.is_broken(law, lab.cluster()) {
+                let record = self.trace().get(lab.cursor.position - 1)?;
+                return Some((record.id, record.at));
+            }
+        }
+        None
+    }
+
+    /// Who has watched the run until the cursor.
+    pub fn laws(&self) -> &Judge {
+        &self.cursor.judge
     }
 }
 

@@ -1,6 +1,7 @@
 //! The lab: any way to a moment gives the same cluster, and the past can be changed.
 
 use super::*;
+use crate::cluster::laws::LAWS;
 
 fn lab() -> Lab {
     let text = "setup seed=7 zookeeper=3 brokers=3
@@ -127,4 +128,52 @@ fn a_message_can_be_looked_at_again() {
     let index = (0..lab.trace().len()).rev().find(message).expect("messages have arrived");
     assert!(lab.message(index).is_some());
     assert!(lab.message(0).is_none());
+}
+
+/// A cluster whose only replica in sync dies while another may lead all the same.
+fn unclean() -> Lab {
+    let text = "setup seed=7 zookeeper=1 brokers=2 unclean.leader.election.enable=true
+at 5 topic orders partitions=1 replicas=1,2
+at 6 add producer p1
+at 7 kill broker2
+at 30 send p1 topic=orders value=1
+at 31 kill broker1
+at 32 start broker2";
+    Lab::new(Recording::parse(text).expect("it is right"))
+}
+
+#[test]
+fn laws_that_are_broken_are_so_however_one_comes_there() {
+    let mut lab = unclean();
+    lab.advance_to(secs(70));
+    let (broken, end) = (lab.laws().broken().to_vec(), lab.moment());
+    let names: Vec<_> = broken.iter().map(|broken| LAWS[broken.law].name).collect();
+    assert_eq!(names, ["leaders-come-from-the-isr", "acknowledged-records-stay"]);
+    lab.seek(Moment::before(secs(30)));
+    assert_eq!(lab.laws().broken(), []);
+    lab.seek(end);
+    assert_eq!(lab.laws().broken(), broken);
+    lab.seek(Moment::before(SimTime::micros(30_500_000)));
+    lab.issue(kill("broker1")).expect("it runs");
+    lab.issue(Command::parse(1, "start broker1").expect("it is right")).expect("it can");
+    lab.advance_to(secs(70));
+    assert_eq!(lab.laws().broken(), [], "in this take the one in sync came back");
+    lab.switch(TakeId(0));
+    assert_eq!(lab.laws().broken(), broken);
+}
+
+#[test]
+fn a_state_that_breaks_a_law_is_dated_by_its_event() {
+    let text = "setup seed=7 zookeeper=3 brokers=1
+at 5 add client z1
+at 6 stop broker1
+at 12.3 ask z1 create /controller x";
+    let mut lab = Lab::new(Recording::parse(text).expect("it is right"));
+    lab.advance_to(secs(20));
+    let [broken] = lab.laws().broken() else { panic!("one law is broken") };
+    assert_eq!(LAWS[broken.law].name, "controller-has-a-session");
+    let since = broken.at.since(secs(12)).as_ms();
+    assert!((300..330).contains(&since), "broken at {}", broken.at);
+    let record = lab.trace().get(lab.trace().find(broken.event).expect("it has happened"));
+    assert_eq!(record.map(|record| record.at), Some(broken.at));
 }

@@ -13,6 +13,7 @@ pub mod flight;
 pub mod groups;
 pub mod inspector;
 pub mod lanes;
+pub mod laws;
 pub mod legend;
 pub mod logs;
 pub mod palette;

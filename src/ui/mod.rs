@@ -31,6 +31,7 @@ use panels::console::Console;
 use panels::head::Head;
 use panels::inspector::Inspector;
 use panels::lanes::Lanes;
+use panels::laws::Laws;
 use panels::logs::Logs;
 use panels::over::{self, Overlay};
 use panels::sentence::{Sentence, Spoken};
@@ -100,6 +101,7 @@ fn Page(
             <Lanes act=act/>
             <Console/>
             <Logs/>
+            <Laws/>
             <Transport/>
             <Overlay act=act/>
             <Spoken/>

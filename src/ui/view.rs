@@ -100,6 +100,8 @@ pub enum Lower {
     Console,
     /// What the processes log.
     Logs,
+    /// The laws.
+    Laws,
 }
 
 impl Lower {
@@ -109,6 +111,7 @@ impl Lower {
             Lower::Lanes => "lanes",
             Lower::Console => "console",
             Lower::Logs => "logs",
+            Lower::Laws => "laws",
         }
     }
 }

@@ -16,6 +16,7 @@ pub const ALL: &[(&str, Journey)] = &[
     ("the console answers what is typed", the_console_answers),
     ("the logs lead to their events", the_logs_lead_to_events),
     ("a run is played again on another release", a_run_is_played_again),
+    ("a broken law is told and leads to its cause", a_broken_law_leads_to_its_cause),
     ("the cursor goes back and comes again", the_cursor_goes_back),
     ("a link shows the same state", a_link_shows_the_same_state),
     ("a damaged link is refused", a_damaged_link_is_refused),
@@ -126,6 +127,29 @@ fn the_console_answers(visitor: &Visitor) -> Outcome {
     visitor.until("what was done", &printed("◆ kill broker1"))?;
     let dead = "document.querySelector('#stage [data-process=broker1]').ariaLabel";
     visitor.until("a broker that is killed", &format!("{dead}.includes('killed')"))
+}
+
+fn a_broken_law_leads_to_its_cause(visitor: &Visitor) -> Outcome {
+    let laws =
+        |words: &str| format!("document.getElementById('laws').textContent.includes('{words}')");
+    open_running(visitor)?;
+    visitor.press('i')?;
+    visitor.until("laws that hold", &laws("hold"))?;
+    visitor.press('`')?;
+    type_line(visitor, "set /controller_epoch 7")?;
+    visitor.until(
+        "a broken law in sight",
+        "document.querySelector('#transport').textContent.includes('•1')",
+    )?;
+    visitor.run("document.querySelector('#transport .lowers button').click()")?;
+    visitor.until("what was seen", &laws("path=/controller_epoch"))?;
+    visitor.until("what real ones do", &laws("The real one does so too"))?;
+    visitor.run("document.querySelector('#laws .broken button').click()")?;
+    visitor.until(
+        "its event, and why it came",
+        "document.querySelector('#inspector .name').textContent.includes('/controller_epoch')\
+        && document.querySelectorAll('#inspector .why li').length > 1",
+    )
 }
 
 fn type_line(visitor: &Visitor, line: &str) -> Outcome {

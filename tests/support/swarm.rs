@@ -267,7 +267,7 @@ impl Run {
 
     fn judge_last(&mut self) -> Result<(), Breach> {
         let last = self.trace.get(self.trace.len() - 1).expect("a record has just been made");
-        self.judge.record(&last, &self.cluster)
+        self.judge.record(&last, &self.cluster, &self.trace)
     }
 
     /// Whether the command could be done.

@@ -1,142 +1,180 @@
 //! The laws: what must be true of every run, whatever is done to it.
 //!
-//! Some are checked with every record, cheaply; those that look at the whole cluster, at points of
-//! rest.
-//! A law is one function and one row of [`LAWS`].
+//! A law is one function and one row of [`LAWS`]. Some look at what is told, some at the processes'
+//! states; when each is asked is the [`Judge`]'s affair. What is found is said in notation.
 //!
 //! *Invariant:* checking changes nothing but what the [`Judge`] remembers.
 
+mod judge;
 mod kafka;
+mod replicas;
 mod settled;
 mod zk;
+mod znodes;
 
+pub use judge::{Breach, Broken, Judge};
 pub use settled::{is_meant_to_run, settled, stuck};
 
-use super::{Cluster, Record};
-use crate::kafka::id::{ControllerEpoch, LeaderEpoch, Offset, TopicPartition};
-use crate::sim::{EventId, OrdMap, ProcessId, SimTime};
+use super::{Cluster, Record, Trace};
+use crate::kafka::id::{ControllerEpoch, LeaderEpoch, Offset, TopicName, TopicPartition};
+use crate::kafka::release::Release;
+use crate::kafka::znodes::StateZnode;
+use crate::sim::{OrdMap, ProcessId};
+use crate::zk::database::Database;
 use crate::zk::laws::{self, Subject};
+use crate::zk::path::Path;
+use crate::zk::stat::SessionId;
+use crate::zk::vote::{Round, Vote};
+use crate::zk::zxid::Zxid;
+use std::sync::Arc;
 
 /// One law.
 pub struct Law {
-    /// Its name, which is also the key of its sentence.
+    /// Its name.
     pub name: &'static str,
+    /// The key of its sentence: `law.NAME`.
+    pub key: &'static str,
+    /// What it is called in the lists of such laws: S and L are Kafka's, Z is ZooKeeper's.
+    pub ids: &'static str,
+    /// Whether real clusters break it.
+    pub real: Real,
     check: Check,
+}
+
+/// Who breaks a law in reality; the key of a text says how, and what cures it.
+#[derive(Clone, Copy)]
+pub enum Real {
+    /// Nobody: where it is broken, this model is wrong.
+    Nobody,
+    /// Whoever has chosen it, by a setting or by their own hand.
+    ByChoice(&'static str),
+    /// Of these releases every cluster may, if it is unlucky; else as by choice.
+    Releases(fn(Release) -> bool, &'static str),
 }
 
 type Verdict = Result<(), String>;
 
+/// What a law looks at.
 #[derive(Clone, Copy)]
 enum Check {
-    /// With every record.
-    Record(fn(&mut Seen, &Record<'_>, &Cluster) -> Verdict),
-    /// With every record of a ZooKeeper server.
+    /// A record.
+    Record(fn(&mut Seen, &Witness<'_>) -> Verdict),
+    /// A process.
+    Process(fn(&mut Seen, ProcessId, &Cluster) -> Verdict),
+    /// The servers of ZooKeeper.
     Servers(fn(&[Subject<'_>]) -> Verdict),
-    /// The same, but at points of rest.
+    /// What a server of ZooKeeper has in memory, as far as it was changed after that zxid.
+    Tree(fn(&str, &Database, Zxid) -> Verdict),
+    /// The servers, when there is time for more.
     RestingServers(fn(&[Subject<'_>]) -> Verdict),
-    /// At points of rest.
-    Rest(fn(&Cluster) -> Verdict),
+    /// The whole cluster, when there is time for it.
+    Rest(fn(&mut Seen, &Cluster) -> Verdict),
 }
 
-const fn record(name: &'static str, check: fn(&mut Seen, &Record<'_>, &Cluster) -> Verdict) -> Law {
-    Law { name, check: Check::Record(check) }
+/// A record, and what can be seen after it.
+struct Witness<'a> {
+    record: &'a Record<'a>,
+    cluster: &'a Cluster,
+    trace: &'a Trace,
+    /// The states of partitions that were written with it.
+    states: Vec<(TopicPartition, StateZnode)>,
 }
 
-const fn rest(name: &'static str, check: fn(&Cluster) -> Verdict) -> Law {
-    Law { name, check: Check::Rest(check) }
+use Check::{Process, Record as Told, Rest, RestingServers, Servers, Tree};
+use Real::{ByChoice, Nobody, Releases};
+
+const BY_HAND: Real = ByChoice("law.real.hand");
+const ZOMBIES: Real =
+    Releases(|release| !release.controller_writes_are_fenced(), "law.real.zombies");
+const EMPTY_ISRS: Real = Releases(Release::isrs_may_be_empty, "law.real.empty-isrs");
+const UNCLEAN: Real = Releases(Release::elects_unclean_leaders_by_default, "law.real.unclean");
+const LOSSES: Real = Releases(
+    |release| release.followers_cut_to_their_hw() || release.elects_unclean_leaders_by_default(),
+    "law.real.losses",
+);
+const KEYS: Real = ByChoice("law.real.keys");
+const OLD_OFFSETS: Real = ByChoice("law.real.old-offsets");
+
+macro_rules! laws {
+    ($($ids:literal $name:literal $real:ident $kind:ident($check:path);)*) => {
+        /// Every law.
+        pub const LAWS: &[Law] = &[$(Law {
+            name: $name,
+            key: concat!("law.", $name),
+            ids: $ids,
+            real: $real,
+            check: $kind($check),
+        }),*];
+    };
 }
 
-const fn servers(name: &'static str, check: fn(&[Subject<'_>]) -> Verdict) -> Law {
-    Law { name, check: Check::Servers(check) }
+laws! {
+    "S1" "controller-has-a-session" BY_HAND Tree(znodes::controller_has_a_session);
+    "S2" "controller-epochs-rise" BY_HAND Told(znodes::controller_epochs_rise);
+    "S3" "old-orders-are-refused" Nobody Process(replicas::old_orders_are_refused);
+    "S4" "states-are-by-the-last" ZOMBIES Told(znodes::states_are_by_the_last);
+    "S5" "leader-epochs-rise" BY_HAND Told(znodes::leader_epochs_rise);
+    "S6" "one-leader-per-epoch" Nobody Told(kafka::one_leader_per_epoch);
+    "S7" "leader-is-in-its-isr" BY_HAND Told(znodes::leader_is_in_its_isr);
+    "S7" "isr-is-of-replicas" Nobody Rest(replicas::isr_is_of_replicas);
+    "S8" "isr-is-not-empty" EMPTY_ISRS Told(znodes::isr_is_not_empty);
+    "S9" "leaders-come-from-the-isr" UNCLEAN Told(znodes::leaders_come_from_the_isr);
+    "S10" "hw-is-below-the-end" Nobody Process(replicas::hw_is_below_the_end);
+    "S11" "committed-is-in-sync" LOSSES Rest(replicas::committed_is_in_sync);
+    "S12" "hw-never-falls" Nobody Process(replicas::hw_never_falls);
+    "S13" "committed-records-are-equal" LOSSES Rest(replicas::committed_records_are_equal);
+    "S14" "acknowledged-records-stay" LOSSES Told(kafka::acknowledged_records_stay);
+    "S16" "read-records-stay" LOSSES Told(kafka::read_records_stay);
+    "S18" "keys-keep-their-partition" KEYS Told(kafka::keys_keep_their_partition);
+    "S19" "one-owner-per-generation" Nobody Rest(kafka::one_owner_per_generation);
+    "S21" "old-offsets-never-fall" OLD_OFFSETS Told(znodes::old_offsets_never_fall);
+    "S25" "replicas-are-distinct" BY_HAND Told(znodes::replicas_are_distinct);
+    "Z1" "one-zk-leader-per-epoch" Nobody Servers(laws::one_leader_per_epoch);
+    "Z2" "histories-are-prefixes" Nobody Servers(laws::histories_are_prefixes);
+    "Z4" "zxids-have-no-gaps" Nobody Servers(laws::zxids_have_no_gaps);
+    "Z6" "applied-is-on-a-quorum" Nobody Servers(laws::applied_is_on_a_quorum);
+    "Z8" "epochs-are-in-order" Nobody Servers(laws::epochs_are_in_order);
+    "Z10" "equal-zxids-mean-equal-trees" Nobody RestingServers(laws::equal_trees);
+    "Z12" "znodes-have-parents" Nobody Tree(zk::znodes_have_parents);
+    "Z13" "zxids-are-in-order" Nobody Tree(zk::zxids_are_in_order);
+    "Z15" "ephemerals-have-sessions" Nobody Tree(zk::ephemerals_have_sessions);
+    "Z16" "sessions-get-their-time" Nobody Told(zk::sessions_get_their_time);
+    "Z17" "clients-never-go-back" Nobody Process(zk::clients_never_go_back);
+    "Z28" "votes-only-rise" Nobody Process(zk::votes_only_rise);
 }
 
-const fn resting(name: &'static str, check: fn(&[Subject<'_>]) -> Verdict) -> Law {
-    Law { name, check: Check::RestingServers(check) }
-}
-
-/// Every law.
-pub const LAWS: &[Law] = &[
-    servers("one-zk-leader-per-epoch", laws::one_leader_per_epoch),
-    servers("histories-are-prefixes", laws::histories_are_prefixes),
-    servers("epochs-are-in-order", laws::epochs_are_in_order),
-    resting("equal-zxids-mean-equal-trees", laws::equal_zxids_mean_equal_trees),
-    resting("ephemerals-have-sessions", laws::ephemerals_have_sessions),
-    rest("znodes-have-parents", zk::znodes_have_parents),
-    rest("zxids-are-in-order", zk::zxids_are_in_order),
-    record("sessions-get-their-time", zk::sessions_get_their_time),
-    record("controller-epochs-rise", kafka::controller_epochs_rise),
-    record("one-leader-per-epoch", kafka::one_leader_per_epoch),
-    record("leaders-are-in-sync", kafka::leaders_are_in_sync),
-    record("high-watermarks-are-below-ends", kafka::high_watermarks_are_below_ends),
-    record("high-watermarks-never-fall", kafka::high_watermarks_never_fall),
-    record("acknowledged-records-stay", kafka::acknowledged_records_stay),
-    rest("isr-is-of-replicas", kafka::isr_is_of_replicas),
-    rest("committed-records-are-equal", kafka::committed_records_are_equal),
-    rest("one-owner-per-generation", kafka::one_owner_per_generation),
-];
-
-/// A law that was broken, and how.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Breach {
-    /// The law's name.
-    pub law: &'static str,
-    /// The event after which it was found broken.
-    pub after: Option<EventId>,
-    /// What was seen.
-    pub what: String,
+impl Law {
+    /// Whether clusters of that release break it without anybody having chosen so.
+    pub fn is_broken_by(&self, release: Release) -> bool {
+        matches!(self.real, Releases(breaks, _) if breaks(release))
+    }
 }
 
 /// What is remembered of the run so far.
 #[derive(Clone, Debug, Default)]
 struct Seen {
-    controllers: OrdMap<ControllerEpoch, ProcessId>,
+    /// What `/controller_epoch` held last.
+    controller_epoch: Option<ControllerEpoch>,
+    /// The state of each partition as it was written last.
+    states: OrdMap<TopicPartition, StateZnode>,
     leaders: OrdMap<(TopicPartition, LeaderEpoch), ProcessId>,
     /// By leader: the HW that it had last, and in which epoch.
     watermarks: OrdMap<(ProcessId, TopicPartition), (LeaderEpoch, Offset)>,
-    promised: OrdMap<TopicPartition, kafka::Promised>,
-    /// When each event of a ZooKeeper server was.
-    heard: OrdMap<EventId, SimTime>,
-}
-
-/// Watches a run from its beginning.
-#[derive(Clone, Debug, Default)]
-pub struct Judge {
-    seen: Seen,
-}
-
-impl Judge {
-    /// Checks the laws about single records.
-    pub fn record(&mut self, record: &Record<'_>, cluster: &Cluster) -> Result<(), Breach> {
-        let moved = record.process.map(|process| cluster.process(process));
-        let subjects = match moved.and_then(|process| process.zk()) {
-            Some(_) => zk::subjects(cluster),
-            None => Vec::new(),
-        };
-        for law in LAWS {
-            let verdict = match law.check {
-                Check::Record(check) => check(&mut self.seen, record, cluster),
-                Check::Servers(check) => check(&subjects),
-                _ => Ok(()),
-            };
-            let after = Some(record.id);
-            verdict.map_err(|what| Breach { law: law.name, after, what })?;
-        }
-        Ok(())
-    }
-
-    /// Checks the laws about the whole cluster.
-    pub fn rest(&self, cluster: &Cluster) -> Result<(), Breach> {
-        let subjects = zk::subjects(cluster);
-        for law in LAWS {
-            let verdict = match law.check {
-                Check::RestingServers(check) => check(&subjects),
-                Check::Rest(check) => check(cluster),
-                _ => Ok(()),
-            };
-            verdict.map_err(|what| Breach { law: law.name, after: None, what })?;
-        }
-        Ok(())
-    }
+    /// The highest controller epoch that a broker obeys.
+    obeyed: OrdMap<ProcessId, ControllerEpoch>,
+    /// Up to where a partition's replicas have been compared.
+    compared: OrdMap<TopicPartition, Offset>,
+    /// The end of what was acknowledged by all in sync.
+    acknowledged: OrdMap<TopicPartition, Offset>,
+    /// The end of what has been read.
+    read: OrdMap<TopicPartition, Offset>,
+    /// Where a producer has sent a key.
+    keys: OrdMap<(ProcessId, TopicName, Arc<str>), i32>,
+    /// What old consumers have committed.
+    offsets: OrdMap<Path, Offset>,
+    /// How far a session's client has seen.
+    zxids: OrdMap<ProcessId, (SessionId, Zxid)>,
+    votes: OrdMap<ProcessId, (Round, Vote)>,
 }
 
 /// Turns what was found into a verdict.

@@ -2,12 +2,12 @@
 
 use super::{Breach, Judge};
 use crate::cluster::command::{Command, apply};
-use crate::cluster::notation::Line;
+use crate::cluster::notation::{Line, Quoted};
 use crate::cluster::setup::Setup;
 use crate::cluster::{Cluster, Record, Trace, assemble};
 use crate::kafka::id::{LeaderEpoch, Offset, TopicPartition};
 use crate::kafka::words::{BrokerFact, Brokers, Fact};
-use crate::sim::{Entry, EventId, Moment, ProcessId, SimTime, Span, What};
+use crate::sim::{Entry, EventId, Moment, ProcessId, Span, What};
 use crate::zk;
 use crate::zk::stat::SessionId;
 
@@ -28,8 +28,7 @@ impl Run {
         let mut run = Run { cluster, trace, judge: Judge::default() };
         run.go(Span::secs(3));
         for command in commands {
-            let command = Command::parse(1, command).expect("it is written as commands are");
-            apply(&command, &mut run.cluster, &mut run.trace).expect("it can be done");
+            run.give(command);
             run.go(Span::secs(3));
         }
         run
@@ -39,9 +38,27 @@ impl Run {
         let until = Moment::after(self.cluster.now() + span);
         while self.cluster.step_before(until, &mut self.trace).is_some() {
             let last = self.trace.get(self.trace.len() - 1).expect("it was just made");
-            self.judge.record(&last, &self.cluster).expect("no law is broken yet");
+            self.judge.record(&last, &self.cluster, &self.trace).expect("no law is broken yet");
         }
         self.cluster.advance_to(until, &mut self.trace);
+    }
+
+    fn give(&mut self, command: &str) {
+        let command = Command::parse(1, command).expect("it is written as commands are");
+        apply(&command, &mut self.cluster, &mut self.trace).expect("it can be done");
+    }
+
+    /// The first law that breaks within a second of this command.
+    fn first_breach_by(&mut self, command: &str) -> &'static str {
+        self.give(command);
+        let until = Moment::after(self.cluster.now() + Span::secs(1));
+        while self.cluster.step_before(until, &mut self.trace).is_some() {
+            let last = self.trace.get(self.trace.len() - 1).expect("it was just made");
+            if let Err(breach) = self.judge.record(&last, &self.cluster, &self.trace) {
+                return breach.law;
+            }
+        }
+        "none"
     }
 
     /// The law that breaks when this process tells this.
@@ -55,7 +72,7 @@ impl Run {
             name: "made-up",
             entries,
         };
-        self.judge.record(&record, &self.cluster).expect_err("a law is broken")
+        self.judge.record(&record, &self.cluster, &self.trace).expect_err("a law is broken")
     }
 
     fn find(&self, name: &str) -> ProcessId {
@@ -87,7 +104,7 @@ fn a_high_watermark_may_not_fall() {
     let broker = run.find("broker1");
     let key = (broker, TopicPartition::new("orders", 0));
     run.judge.seen.watermarks.insert(key, (LeaderEpoch(0), Offset(1)));
-    assert_eq!(run.breaks(broker, &[]).law, "high-watermarks-never-fall");
+    assert_eq!(run.breaks(broker, &[]).law, "hw-never-falls");
 }
 
 #[test]
@@ -95,10 +112,53 @@ fn a_session_may_not_be_expired_before_its_time() {
     let mut run = Run::of(&["add client z1 timeout=4s"]);
     let heard = run.cluster.process(run.find("z1")).shell().and_then(|shell| shell.client());
     let session: SessionId = heard.expect("it has a client").session();
-    let (sign, now) = (EventId(1), run.cluster.now());
+    let sign = run.trace.get(run.trace.len() - 1).expect("much has happened").id;
     let leader = run.find("zk3");
     let told = zk::words::Fact::SessionExpired { session };
     let entries = [Entry::Because(sign), Entry::Fact(Fact::Zk(told))];
-    run.judge.seen.heard.insert(sign, SimTime::micros(now.as_micros() - 3_999_000));
     assert_eq!(run.breaks(leader, &entries).law, "sessions-get-their-time");
+}
+
+#[test]
+fn what_somebody_writes_by_hand_breaks_laws() {
+    let state = "/brokers/topics/orders/partitions/0/state";
+    let table = [
+        ("set /controller_epoch 7", "controller-epochs-rise"),
+        ("set STATE EPOCH9 1 0 [1]", "states-are-by-the-last"),
+        ("set STATE EPOCH1 2 0 [2]", "leader-epochs-rise"),
+        ("set STATE EPOCH1 2 1 [1]", "leader-is-in-its-isr"),
+        ("set STATE EPOCH1 -1 1 []", "isr-is-not-empty"),
+        ("set STATE EPOCH1 2 1 [2]", "leaders-come-from-the-isr"),
+    ];
+    for (line, law) in table {
+        let words: Vec<&str> = line.split(' ').collect();
+        let data = match words[..] {
+            [_, _, epoch, leader, leader_epoch, isr] => format!(
+                r#"{{"controller_epoch":{},"leader":{leader},"version":1,"leader_epoch":{leader_epoch},"isr":{isr}}}"#,
+                &epoch[5..]
+            ),
+            _ => String::new(),
+        };
+        let mut run = Run::of(&["topic orders partitions=1 replicas=1", "add client z1"]);
+        let line = match data.is_empty() {
+            true => format!("ask z1 {line}"),
+            false => format!("ask z1 set {state} {}", Quoted(&data)),
+        };
+        assert_eq!(run.first_breach_by(&line), law, "{line}");
+    }
+}
+
+#[test]
+fn a_controller_without_a_session_is_none() {
+    let mut run = Run::of(&["add client z1", "stop broker1", "ask z1 create /controller x"]);
+    let breach = run.judge.rest(&run.cluster).expect_err("nobody holds it");
+    assert_eq!((breach.law, breach.after), ("controller-has-a-session", None));
+}
+
+#[test]
+fn replicas_may_not_lie_on_one_broker() {
+    let mut run = Run::of(&["add client z1"]);
+    let topic = Quoted(r#"{"version":1,"partitions":{"0":[1,1]}}"#);
+    let line = format!("ask z1 create /brokers/topics/t {topic}");
+    assert_eq!(run.first_breach_by(&line), "replicas-are-distinct");
 }

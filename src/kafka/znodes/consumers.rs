@@ -27,6 +27,11 @@ pub fn group_offset(group: &GroupId, tp: &TopicPartition) -> Path {
     Path::new(&format!("/consumers/{group}/offsets/{}/{}", tp.topic, tp.name()))
 }
 
+/// Whether an offset of a group is at that path.
+pub fn is_group_offset(path: &Path) -> bool {
+    path.as_str().starts_with("/consumers/") && path.as_str().split('/').nth(3) == Some("offsets")
+}
+
 /// An offset as it is written.
 pub fn encode_offset(offset: Offset) -> Bytes {
     json(offset.to_string())

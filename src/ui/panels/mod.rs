@@ -5,6 +5,7 @@ pub mod guide;
 pub mod head;
 pub mod inspector;
 pub mod lanes;
+pub mod laws;
 pub mod logs;
 pub mod over;
 pub mod run_text;

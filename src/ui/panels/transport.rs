@@ -4,6 +4,7 @@ use leptos::prelude::*;
 
 use crate::lab::{Pace, TakeId};
 use crate::picture::drawing::icon::Icon;
+use crate::picture::laws;
 use crate::text::Phrase;
 use crate::ui::icon::IconOf;
 use crate::ui::mirror::{Mirror, use_mirror};
@@ -14,6 +15,10 @@ use crate::ui::view::{Lower, View, use_view};
 #[component]
 pub fn Transport() -> impl IntoView {
     let (view, mirror, playback) = (use_view(), use_mirror(), use_playback());
+    let broken = Memo::new(move |_| {
+        mirror.track_trace();
+        mirror.with(laws::broken)
+    });
     let play_icon =
         Signal::derive(move || if playback.playing.get() { Icon::Pause } else { Icon::Play });
     view! {
@@ -38,20 +43,31 @@ pub fn Transport() -> impl IntoView {
             </span>
             <span class="vr"></span>
             <Takes/>
-            <span class="lowers">{LOWERS.map(|lower| turn(view, lower))}</span>
+            <span class="lowers">{LOWERS.map(|lower| turn(view, lower, broken))}</span>
         </section>
     }
 }
 
 /// What can have the seat of the lanes, with the key of its name and its key on the keyboard.
-const LOWERS: [(Lower, &str, &str); 2] =
-    [(Lower::Logs, "page.panel.logs", "G"), (Lower::Console, "page.panel.console", "`")];
+const LOWERS: [(Lower, &str, &str); 3] = [
+    (Lower::Laws, "page.panel.laws", "I"),
+    (Lower::Logs, "page.panel.logs", "G"),
+    (Lower::Console, "page.panel.console", "`"),
+];
 
-fn turn(view: View, (lower, name, key): (Lower, &'static str, &'static str)) -> impl IntoView {
+fn turn(
+    view: View,
+    (lower, name, key): (Lower, &'static str, &'static str),
+    broken: Memo<usize>,
+) -> impl IntoView {
+    let count = move || match (lower, broken.get()) {
+        (Lower::Laws, 1..) => format!(" •{}", broken.get()),
+        _ => String::new(),
+    };
     view! {
         <button class="btn bare" aria-keyshortcuts=key aria-pressed=move || (view.lower.get() == lower).to_string()
             on:click=move |_| view.turn_lower(lower)>
-            {move || view.key(name)}<kbd class="kbd">{key}</kbd>
+            {move || view.key(name)}{count}<kbd class="kbd">{key}</kbd>
         </button>
     }
 }

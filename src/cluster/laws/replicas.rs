@@ -1,0 +1,182 @@
+//! The laws of replicas: their HWs, their logs, and whom they obey.
+//!
+//! *Invariant:* only what brokers have in memory is looked at; a disk is judged when it is read.
+
+use super::{Seen, Verdict, none};
+use crate::cluster::Cluster;
+use crate::kafka::broker::Running;
+use crate::kafka::id::{BrokerId, Offset};
+use crate::kafka::partition::Partition;
+use crate::kafka::record::{Record, RecordBatch};
+use crate::kafka::replicas::Replicas;
+use crate::kafka::words::Brokers;
+use crate::sim::ProcessId;
+
+/// How many batches below the HW are compared again each time.
+const COMPARED: usize = 32;
+
+fn running(process: ProcessId, cluster: &Cluster) -> Option<&Running> {
+    cluster.process(process).broker()?.running()
+}
+
+/// The brokers that run.
+fn brokers(cluster: &Cluster) -> Vec<(BrokerId, &Replicas)> {
+    let brokers = cluster.processes().filter_map(|(_, _, process)| process.broker());
+    brokers.filter_map(|broker| Some((broker.id(), broker.running()?.replicas()))).collect()
+}
+
+/// What is led, by whom.
+fn led<'a>(
+    brokers: &'a [(BrokerId, &Replicas)],
+) -> impl Iterator<Item = (BrokerId, &'a Partition)> {
+    brokers.iter().flat_map(|(id, replicas)| {
+        let partitions = replicas.partitions().filter(|partition| partition.leads());
+        partitions.map(|partition| (*id, partition))
+    })
+}
+
+/// The other replica of a partition that this broker has.
+fn other<'a>(
+    brokers: &[(BrokerId, &'a Replicas)],
+    wanted: BrokerId,
+    led: &Partition,
+) -> Option<&'a Partition> {
+    let (_, replicas) = brokers.iter().find(|(id, _)| *id == wanted)?;
+    replicas.partition(&led.tp)
+}
+
+/// S3: a broker never goes back to a controller of an epoch below its highest.
+pub(super) fn old_orders_are_refused(
+    seen: &mut Seen,
+    process: ProcessId,
+    cluster: &Cluster,
+) -> Verdict {
+    let Some(running) = running(process, cluster) else {
+        if seen.obeyed.contains_key(&process) {
+            seen.obeyed.remove(&process);
+        }
+        return Ok(());
+    };
+    let epoch = running.replicas().controller_epoch();
+    let before = seen.obeyed.get(&process).copied();
+    if before != Some(epoch) {
+        seen.obeyed.insert(process, epoch);
+    }
+    let fell = before.filter(|before| *before > epoch);
+    none(fell.map(|before| {
+        let name = cluster.name(process);
+        format!("broker={name} controller-epoch={epoch} was={before}")
+    }))
+}
+
+/// S10: what a broker has committed, its log holds.
+pub(super) fn hw_is_below_the_end(_: &mut Seen, process: ProcessId, cluster: &Cluster) -> Verdict {
+    let Some(running) = running(process, cluster) else { return Ok(()) };
+    let above = running.replicas().partitions().find(|p| p.hw > p.log.end());
+    none(above.map(|p| {
+        let name = cluster.name(process);
+        format!("broker={name} partition={} hw={} leo={}", p.tp, p.hw, p.log.end())
+    }))
+}
+
+/// S12: as long as a broker leads a partition in one epoch, its HW never falls.
+///
+/// Across an election it may, by one round: the new leader learns of the HW a fetch late
+/// (KAFKA-2334).
+pub(super) fn hw_never_falls(seen: &mut Seen, process: ProcessId, cluster: &Cluster) -> Verdict {
+    if cluster.process(process).broker().is_none() {
+        return Ok(());
+    }
+    let Some(running) = running(process, cluster) else {
+        if seen.watermarks.keys().any(|(leader, _)| *leader == process) {
+            seen.watermarks.retain(|(leader, _), _| *leader != process);
+        }
+        return Ok(());
+    };
+    for partition in running.replicas().partitions().filter(|partition| partition.leads()) {
+        let (tp, epoch, hw) = (&partition.tp, partition.leader_epoch, partition.hw);
+        let key = (process, tp.clone());
+        let known = seen.watermarks.get(&key).copied();
+        if let Some((in_epoch, before)) = known
+            && in_epoch == epoch
+            && before > hw
+        {
+            let name = cluster.name(process);
+            return Err(format!("broker={name} partition={tp} hw={hw} was={before}"));
+        }
+        if known != Some((epoch, hw)) && (known.is_some() || hw > Offset(0)) {
+            seen.watermarks.insert(key, (epoch, hw));
+        }
+    }
+    Ok(())
+}
+
+/// S7: a leader counts only replicas as in sync, and itself among them.
+pub(super) fn isr_is_of_replicas(_: &mut Seen, cluster: &Cluster) -> Verdict {
+    let brokers = brokers(cluster);
+    let wrong = led(&brokers).find(|(_, partition)| {
+        let stranger = partition.isr.iter().any(|id| !partition.replicas.contains(id));
+        stranger || !partition.isr.contains(&partition.leader)
+    });
+    none(wrong.map(|(id, p)| {
+        let (isr, replicas) = (Brokers(p.isr.clone()), Brokers(p.replicas.clone()));
+        format!("leader={id} partition={} isr={isr} replicas={replicas}", p.tp)
+    }))
+}
+
+/// S11: what is below a leader's HW, everybody has who follows it in its ISR.
+pub(super) fn committed_is_in_sync(_: &mut Seen, cluster: &Cluster) -> Verdict {
+    let brokers = brokers(cluster);
+    for (id, partition) in led(&brokers).filter(|(_, partition)| partition.hw > Offset(0)) {
+        let follows =
+            |other: &&Partition| other.leader == id && other.leader_epoch == partition.leader_epoch;
+        for &member in partition.isr.iter().filter(|member| **member != id) {
+            let other = other(&brokers, member, partition).filter(follows);
+            let short = other.filter(|other| other.log.end() < partition.hw);
+            none(short.map(|other| {
+                let (tp, hw, end) = (&partition.tp, partition.hw, other.log.end());
+                format!("partition={tp} leader={id} hw={hw} replica={member} leo={end}")
+            }))?;
+        }
+    }
+    Ok(())
+}
+
+/// S13: below the HW, replicas of one partition hold the same records.
+pub(super) fn committed_records_are_equal(seen: &mut Seen, cluster: &Cluster) -> Verdict {
+    let brokers = brokers(cluster);
+    for (id, partition) in led(&brokers).filter(|(_, partition)| partition.hw > Offset(0)) {
+        let compared = seen.compared.get(&partition.tp).copied().unwrap_or(Offset(0));
+        if compared == partition.hw {
+            continue;
+        }
+        let mut whole = partition.hw;
+        for &replica in partition.replicas.iter().filter(|replica| **replica != id) {
+            let Some(other) = other(&brokers, replica, partition) else { continue };
+            let until = partition.hw.min(other.hw);
+            whole = whole.min(until);
+            if let Some(at) = difference(partition, other, compared, until) {
+                let tp = &partition.tp;
+                return Err(format!("partition={tp} offset={at} leader={id} replica={replica}"));
+            }
+        }
+        if whole != compared {
+            seen.compared.insert(partition.tp.clone(), whole);
+        }
+    }
+    Ok(())
+}
+
+/// The first offset at which two replicas differ, of those that are new and some before them.
+fn difference(one: &Partition, other: &Partition, from: Offset, until: Offset) -> Option<Offset> {
+    let from = one.log.before(from.min(until), COMPARED);
+    let (a, b) = (one.log.read(from, until, i32::MAX), other.log.read(from, until, i32::MAX));
+    let (a, b) = (records(&a, from, until), records(&b, from, until));
+    let differ = a.iter().zip(&b).find(|(a, b)| a != b).map(|(a, _)| a.0);
+    differ.or_else(|| (a.len() != b.len()).then_some(until))
+}
+
+fn records(batches: &[RecordBatch], from: Offset, until: Offset) -> Vec<(Offset, &Record)> {
+    let records = batches.iter().flat_map(RecordBatch::enumerate);
+    records.filter(|(at, _)| (from..until).contains(at)).collect()
+}
