@@ -36,7 +36,7 @@ enum Action {
     Describe(What),
     Reset(To, Execution),
     Delete,
-    DeleteOffsets,
+    DeleteOffsets(GroupId),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -88,7 +88,11 @@ type Told<T> = Result<T, Halt>;
 
 impl ConsumerGroups {
     /// Reads the command line.
+    // Source: ConsumerGroupCommandOptions.checkArgs
     pub fn read(arguments: &mut Arguments) -> Result<ConsumerGroups, Usage> {
+        let all = arguments.switch("--all-groups");
+        let group = arguments.value("--group").map(GroupId::from);
+        let topics = topics(arguments)?;
         let action = match arguments.one_of(VERBS)? {
             Verb::List => {
                 let state = arguments.switch("--state").then_some(Column::State);
@@ -103,16 +107,13 @@ impl ConsumerGroups {
                 Action::Reset(to, if execute { Execution::Execute } else { Execution::DryRun })
             }
             Verb::Delete => Action::Delete,
-            Verb::DeleteOffsets => Action::DeleteOffsets,
+            Verb::DeleteOffsets => match &group {
+                Some(group) if !topics.is_empty() => Action::DeleteOffsets(group.clone()),
+                _ => return Err(Usage("--delete-offsets takes --group and --topic".into())),
+            },
         };
-        let all = arguments.switch("--all-groups");
-        let group = arguments.value("--group").map(GroupId::from);
-        let mut topics = Vec::new();
-        while let Some(topic) = arguments.value("--topic") {
-            topics.push(topic_and_partitions(&topic).ok_or(Usage::bad(&topic))?);
-        }
         arguments.finish()?;
-        if group.is_none() && !all && !matches!(action, Action::List(_)) {
+        if (group.is_some() == all) && !matches!(action, Action::List(_)) {
             return Err(Usage("it takes one of --group and --all-groups".into()));
         }
         Ok(ConsumerGroups { action, group, topics })
@@ -129,7 +130,7 @@ impl ConsumerGroups {
             Action::Describe(what) => self.describe(admin, *what, &mut printed),
             Action::Reset(to, execution) => self.reset(admin, *to, *execution, &mut printed),
             Action::Delete => self.delete(admin, &mut printed),
-            Action::DeleteOffsets => self.delete_offsets(admin, &mut printed),
+            Action::DeleteOffsets(group) => self.delete_offsets(admin, group, &mut printed),
         };
         match done {
             Ok(()) => Ok(printed),
@@ -323,8 +324,12 @@ impl ConsumerGroups {
     }
 
     // Source: ConsumerGroupCommand.deleteOffsets; all rows run on behind the header.
-    fn delete_offsets(&self, admin: &mut Admin<'_>, printed: &mut String) -> Told<()> {
-        let group = self.group.clone().expect("the command line names one");
+    fn delete_offsets(
+        &self,
+        admin: &mut Admin<'_>,
+        group: &GroupId,
+        printed: &mut String,
+    ) -> Told<()> {
         let topics = self.partitions(admin)?;
         let request = OffsetDeleteRequest { group_id: group.clone(), topics: topics.clone() };
         let error_of = |answer: &Response| match answer {
@@ -332,7 +337,7 @@ impl ConsumerGroups {
             _ => None,
         };
         let call = "deleteConsumerGroupOffsets";
-        let (_, answer) = admin.of_group(call, &group, request.into(), error_of)?;
+        let (_, answer) = admin.of_group(call, group, request.into(), error_of)?;
         let Response::OffsetDelete(answer) = answer else { panic!("the answer is another one's") };
         if let Some(error) = answer.error {
             return Err(Failure::refused(error, None).into());
@@ -389,6 +394,14 @@ fn to(arguments: &mut Arguments) -> Result<To, Usage> {
         ("--to-current", To::Current),
     ];
     arguments.one_of(&switches)
+}
+
+fn topics(arguments: &mut Arguments) -> Result<Vec<(Arc<str>, Vec<i32>)>, Usage> {
+    let mut topics = Vec::new();
+    while let Some(topic) = arguments.value("--topic") {
+        topics.push(topic_and_partitions(&topic).ok_or(Usage::bad(&topic))?);
+    }
+    Ok(topics)
 }
 
 /// `orders`, `orders:0`, `orders:0,2`.
@@ -573,5 +586,28 @@ fn state_row(coordinator: &BrokerAddress, group: &DescribedGroup) -> StateRow {
         strategy: group.protocol_data.to_string(),
         state: group.group_state.to_owned(),
         members: group.members.len(),
+    }
+}
+
+#[cfg(test)]
+mod table {
+    use super::*;
+
+    #[test]
+    fn each_verb_says_which_groups_it_takes() {
+        let check = |verb: &str, groups: [bool; 4]| {
+            let given = ["", "--group g", "--all-groups", "--group g --all-groups"];
+            for (given, expected) in given.into_iter().zip(groups) {
+                let line = format!("{verb} {given}");
+                let mut arguments = Arguments(line.split_whitespace().map(String::from).collect());
+                assert_eq!(ConsumerGroups::read(&mut arguments).is_ok(), expected, "{line}");
+            }
+        };
+        check("--list", [true; 4]);
+        check("--describe", [false, true, true, false]);
+        check("--delete", [false, true, true, false]);
+        check("--reset-offsets --to-earliest --topic t", [false, true, true, false]);
+        check("--delete-offsets --topic t", [false, true, false, false]);
+        check("--delete-offsets", [false; 4]);
     }
 }
