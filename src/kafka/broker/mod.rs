@@ -353,7 +353,9 @@ impl Running {
             Heard::Answered(Asker::Isrs, replies) => {
                 self.replicas.isrs_written(&replies, turn!(self, site, out));
             }
-            Heard::Answered(Asker::IsrNotes, _) => self.replicas.isrs_noted(),
+            Heard::Answered(Asker::IsrNotes, replies) => {
+                self.replicas.isrs_noted(&replies, turn!(self, site, out));
+            }
             Heard::Answered(Asker::Stop, replies) => {
                 let controller = found(&replies[0], znodes::ControllerZnode::decode);
                 let controller = controller.map_or(BrokerId::NONE, |znode| znode.broker);
@@ -371,7 +373,7 @@ impl Running {
                 self.controller.put(event, turn!(self, site, out));
                 self.configs.session(turn!(self, site, out));
                 if site.settings.release.leaders_write_isrs() {
-                    self.replicas.send_wishes(turn!(self, site, out));
+                    self.replicas.session(turn!(self, site, out));
                 }
             }
         }

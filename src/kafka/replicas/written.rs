@@ -49,6 +49,11 @@ impl Written {
         let (last_change, last_note) = (SimTime::ZERO, SimTime::ZERO);
         Written { changed: OrdSet::new(), noting: Vec::new(), last_change, last_note }
     }
+
+    /// The note was not written: what it was to say is still to be noted.
+    fn keep(&mut self) {
+        self.changed.extend(std::mem::take(&mut self.noting));
+    }
 }
 
 impl Replicas {
@@ -98,11 +103,13 @@ impl Replicas {
                 partition_epoch: stat.version,
             };
             self.altered_one(&tp, Ok(altered), turn);
-            if self.written.changed.is_empty() && turn.settings.release.isr_changes_are_noted() {
-                look_later(self.me, turn);
+            if turn.settings.release.isr_changes_are_noted() {
+                if self.written.changed.is_empty() {
+                    look_later(self.me, turn);
+                }
+                self.written.changed.insert(tp);
+                self.written.last_change = turn.out.now();
             }
-            self.written.changed.insert(tp);
-            self.written.last_change = turn.out.now();
         }
         self.send_wishes(turn);
     }
@@ -112,8 +119,7 @@ impl Replicas {
     // ZkClient.retryUntilConnected (a new session is waited for)
     pub fn session_lost(&mut self, release: Release) {
         self.asked.clear();
-        let noting = std::mem::take(&mut self.written.noting);
-        self.written.changed.extend(noting);
+        self.written.keep();
         if release.asks_one_by_one() {
             return;
         }
@@ -144,9 +150,24 @@ impl Replicas {
         turn.zk.ask(Asker::IsrNotes, vec![note], turn.out);
     }
 
-    /// The note is written.
-    pub fn isrs_noted(&mut self) {
-        self.written.noting.clear();
+    /// The note is written, or is tried again.
+    // Source: ReplicaManager.maybePropagateIsrChanges: the set is cleared behind the write
+    pub fn isrs_noted(&mut self, replies: &Replies, turn: &mut Turn<'_, '_>) {
+        match &replies[0] {
+            Ok(_) => self.written.noting.clear(),
+            Err(_) => {
+                self.written.keep();
+                look_later(self.me, turn);
+            }
+        }
+    }
+
+    /// There is a session again: leaders write what they wished for, and note what is written.
+    pub fn session(&mut self, turn: &mut Turn<'_, '_>) {
+        self.send_wishes(turn);
+        if !self.written.changed.is_empty() {
+            look_later(self.me, turn);
+        }
     }
 }
 
