@@ -133,7 +133,7 @@ impl Producer {
                 self.steady = None;
                 out.disarm(ProducerTimer::Steady);
             }
-            ProducerRequest::Transact(act) => self.act(act),
+            ProducerRequest::Transact(act) => self.act(&act, out),
             ProducerRequest::Close => self.activity = Activity::Closing,
         }
     }
@@ -154,7 +154,7 @@ impl Producer {
     /// `send()`: the record waits here until its topic is known.
     // Source: KafkaProducer.doSend, waitOnMetadata
     fn send(&mut self, record: ToSend, out: &mut Outbox<'_, Words>) {
-        if let Some(error) = self.transaction_error() {
+        if let Some(error) = self.send_error() {
             self.failed += 1;
             let ToSend { topic, value, .. } = record;
             return out.tell(ProducerFact::RecordFailed { topic, value: Shown(value), error });
@@ -415,6 +415,9 @@ impl Producer {
                 }
                 Some(Err(error)) if error.remedy() == Remedy::Fail => {
                     self.accumulator.done(&partition);
+                    if error == Error::ProducerFenced {
+                        self.doom(error.exception());
+                    }
                     self.fail(&partition, &batch, error.exception(), out);
                 }
                 Some(Err(error)) => self.send_again(partition, batch, error, out),

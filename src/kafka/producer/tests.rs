@@ -1,7 +1,7 @@
 //! Scenes between a producer and a broker of straw.
 
 use super::Producer;
-use super::words::{ProducerRequest, ProducerSettings, Steady, ToSend};
+use super::words::{Act, ProducerRequest, ProducerSettings, Steady, ToSend};
 use crate::kafka::message::Acks;
 use crate::kafka::straw::{Scene, Somebody};
 use crate::sim::{ProcessId, Span};
@@ -107,4 +107,26 @@ fn after_a_numbered_batch_has_failed_the_numbers_begin_anew() {
     scene.request(producer, to_send(Some("ab"), "v1"));
     let told = scene.pass(Span::secs(1), &["producer-ready"]);
     assert_eq!(told, ["p1 producer-ready producer=0 epoch=0"]);
+}
+
+#[test]
+fn a_transaction_out_of_order_is_the_applications_fault() {
+    let facts = ["record-failed", "transaction-failed"];
+    let transactional = |settings: &mut ProducerSettings| {
+        settings.transactional_id = Some("t1".into());
+    };
+    let (mut scene, producer) = scene(transactional);
+    scene.request(producer, to_send(Some("ab"), "v0"));
+    scene.request(producer, ProducerRequest::Transact(Act::Commit));
+    let expected = [
+        "p1 record-failed topic=t value=v0 error=IllegalStateException",
+        "p1 transaction-failed act=commit error=IllegalStateException",
+    ];
+    assert_eq!(scene.pass(Span::secs(1), &facts), expected);
+    let (mut scene, producer) = self::scene(|_| {});
+    scene.request(producer, ProducerRequest::Transact(Act::Begin));
+    assert_eq!(
+        scene.pass(Span::secs(1), &facts),
+        ["p1 transaction-failed act=begin error=IllegalStateException"]
+    );
 }

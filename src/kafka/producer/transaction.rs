@@ -20,8 +20,69 @@ use crate::kafka::words::Words;
 use crate::sim::{OrdSet, Outbox, ProcessId};
 
 /// Where a producer stands with its transactions.
+// Source: TransactionManager.State
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+enum Standing {
+    /// It has no producer id yet.
+    #[default]
+    Uninitialized,
+    /// It asks for one, and ends what its predecessor has left open.
+    Initializing,
+    /// It is between two transactions.
+    Ready,
+    /// It may send.
+    Open,
+    /// It waits until its transaction is committed.
+    Committing,
+    /// It waits until its transaction is aborted.
+    Aborting,
+    /// The transaction can only be aborted, and why.
+    Spoilt(&'static str),
+    /// Nothing can be done any more, and why.
+    Doomed(&'static str),
+}
+
+impl Standing {
+    // Source: TransactionManager.State.isTransitionValid
+    fn may_follow(self, previous: Standing) -> bool {
+        use Standing::*;
+        match self {
+            Uninitialized => false,
+            Initializing => previous == Uninitialized,
+            Ready => matches!(previous, Initializing | Committing | Aborting),
+            Open => previous == Ready,
+            Committing => previous == Open,
+            Aborting => matches!(previous, Open | Spoilt(_)),
+            Spoilt(_) => matches!(previous, Initializing | Open | Committing | Spoilt(_)),
+            Doomed(_) => true,
+        }
+    }
+
+    /// What it is in as long as the application waits for that.
+    fn during(act: &Act) -> Standing {
+        match act {
+            Act::Init => Standing::Initializing,
+            Act::Begin | Act::Offsets { .. } => Standing::Open,
+            Act::Commit => Standing::Committing,
+            Act::Abort => Standing::Aborting,
+        }
+    }
+
+    fn error(self) -> Option<&'static str> {
+        match self {
+            Standing::Spoilt(error) | Standing::Doomed(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// A method is called, or a record sent, that does not fit where the producer stands.
+const ILLEGAL_STATE: &str = "IllegalStateException";
+
+/// A producer's transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Transaction {
+    standing: Standing,
     coordinator: Option<ProcessId>,
     group_coordinator: Option<ProcessId>,
     /// What the application waits for.
@@ -30,8 +91,45 @@ pub(super) struct Transaction {
     added: OrdSet<TopicPartition>,
     /// It knows of a group whose offsets are committed too.
     offsets_added: bool,
-    /// Why the transaction cannot be committed.
-    error: Option<&'static str>,
+}
+
+impl Transaction {
+    fn enter(&mut self, next: Standing) {
+        assert!(next.may_follow(self.standing), "{next:?} after {:?}", self.standing);
+        self.standing = next;
+    }
+
+    /// A method is called: whether that can be. The same one twice waits for the same end.
+    // Source: TransactionManager.handleCachedTransactionRequestResult, throwIfPendingState,
+    // maybeFailWithError, beginTransaction, sendOffsetsToTransaction, beginAbort
+    fn call(&mut self, act: &Act) -> Result<(), &'static str> {
+        if let Some(pending) = &self.act {
+            return if pending == act { Ok(()) } else { Err(ILLEGAL_STATE) };
+        }
+        let next = Standing::during(act);
+        match self.standing {
+            Standing::Doomed(error) => return Err(error),
+            Standing::Spoilt(error) if *act != Act::Abort => return Err(error),
+            Standing::Open if matches!(act, Act::Offsets { .. }) => {}
+            _ if matches!(act, Act::Offsets { .. }) => return Err(ILLEGAL_STATE),
+            before if next.may_follow(before) => self.enter(next),
+            _ => return Err(ILLEGAL_STATE),
+        }
+        self.act = Some(act.clone());
+        Ok(())
+    }
+
+    /// The application goes on: it is between two transactions, or in one.
+    fn done(&mut self) -> Option<Act> {
+        let act = self.act.take()?;
+        if matches!(act, Act::Init | Act::Commit | Act::Abort) {
+            let mut next = Transaction { coordinator: self.coordinator, ..Transaction::default() };
+            self.enter(Standing::Ready);
+            next.standing = self.standing;
+            *self = next;
+        }
+        Some(act)
+    }
 }
 
 /// A question to a coordinator.
@@ -48,9 +146,12 @@ pub(super) enum Question {
 
 impl Producer {
     /// The application calls a method of the transaction, and waits until it returns.
-    pub(super) fn act(&mut self, act: Act) {
-        if let Some(transaction) = &mut self.transaction {
-            transaction.act = Some(act);
+    pub(super) fn act(&mut self, act: &Act, out: &mut Outbox<'_, Words>) {
+        let called = self.transaction.as_mut().map_or(Err(ILLEGAL_STATE), |one| one.call(act));
+        match called {
+            Ok(()) if *act == Act::Begin => self.act_done(out),
+            Ok(()) => {}
+            Err(error) => out.tell(ProducerFact::TransactionFailed { act: act.name(), error }),
         }
     }
 
@@ -59,16 +160,30 @@ impl Producer {
         self.transaction.as_ref().is_none_or(|transaction| transaction.added.contains(partition))
     }
 
-    /// Why nothing more can be sent in this transaction.
-    pub(super) fn transaction_error(&self) -> Option<&'static str> {
-        self.transaction.as_ref().and_then(|transaction| transaction.error)
+    /// Why nothing can be sent now.
+    // Source: TransactionManager.maybeAddPartition
+    pub(super) fn send_error(&self) -> Option<&'static str> {
+        match self.transaction.as_ref()?.standing {
+            Standing::Open => None,
+            other => Some(other.error().unwrap_or(ILLEGAL_STATE)),
+        }
     }
 
-    /// A batch has failed: so has the transaction.
-    // Source: TransactionManager.handleFailedBatch
+    /// A batch has failed: so has the transaction, unless it is being aborted anyway.
+    // Source: TransactionManager.handleFailedBatch, transitionToAbortableError
     pub(super) fn spoil(&mut self, error: &'static str) {
+        let Some(transaction) = &mut self.transaction else { return };
+        let next = Standing::Spoilt(error);
+        if transaction.standing.error().is_none() && next.may_follow(transaction.standing) {
+            transaction.enter(next);
+        }
+    }
+
+    /// The producer is of no use any more.
+    // Source: TransactionManager.transitionToFatalError
+    pub(super) fn doom(&mut self, error: &'static str) {
         if let Some(transaction) = &mut self.transaction {
-            transaction.error.get_or_insert(error);
+            transaction.enter(Standing::Doomed(error));
         }
     }
 
@@ -84,7 +199,7 @@ impl Producer {
         let new: Vec<TopicPartition> = new.collect();
         match act {
             Some(act) => self.go_on_with(&act, new, out),
-            None if self.transaction_error().is_none() && !new.is_empty() => {
+            None if transaction.standing == Standing::Open && !new.is_empty() => {
                 self.ask(Question::AddPartitions(new), out);
             }
             None => {}
@@ -93,14 +208,12 @@ impl Producer {
 
     fn go_on_with(&mut self, act: &Act, new: Vec<TopicPartition>, out: &mut Outbox<'_, Words>) {
         let Some(transaction) = &self.transaction else { return };
-        let is_fatal = |error: &str| error == Error::ProducerFenced.exception();
-        if let Some(error) = transaction.error.filter(|error| *act != Act::Abort || is_fatal(error))
-        {
+        if let Some(error) = transaction.standing.error() {
             return self.act_failed(error, out);
         }
         let question = match act {
             Act::Init => Question::Init,
-            Act::Begin => return self.act_done(out),
+            Act::Begin => unreachable!("it has begun at once"),
             Act::Offsets { .. } if !transaction.offsets_added => Question::AddOffsets,
             Act::Offsets { .. } if transaction.group_coordinator.is_none() => {
                 Question::FindGroupCoordinator
@@ -216,7 +329,7 @@ impl Producer {
             _ => return,
         };
         match error {
-            Some(error) => self.question_refused(error, out),
+            Some(error) => self.question_refused(&question, error, out),
             None => self.question_answered(question, out),
         }
     }
@@ -232,17 +345,12 @@ impl Producer {
                 }
             }
             Question::AddOffsets => transaction.offsets_added = true,
-            Question::Init | Question::End => {
-                let coordinator = transaction.coordinator;
-                let act = transaction.act.take();
-                **transaction = Transaction { coordinator, act, ..Transaction::default() };
-                self.act_done(out);
-            }
-            Question::CommitOffsets => self.act_done(out),
+            Question::Init | Question::End | Question::CommitOffsets => self.act_done(out),
         }
     }
 
-    fn question_refused(&mut self, error: Error, out: &mut Outbox<'_, Words>) {
+    // Source: TransactionManager.{InitProducerId,AddPartitionsToTxn,EndTxn}Handler.handleResponse
+    fn question_refused(&mut self, question: &Question, error: Error, out: &mut Outbox<'_, Words>) {
         let Some(transaction) = &mut self.transaction else { return };
         if matches!(error, Error::NotCoordinator | Error::CoordinatorNotAvailable) {
             transaction.coordinator = None;
@@ -252,16 +360,22 @@ impl Producer {
             return self.rest(out);
         }
         let error = match error {
-            Error::InvalidProducerEpoch => Error::ProducerFenced.exception(),
-            error => error.exception(),
+            Error::InvalidProducerEpoch => Error::ProducerFenced,
+            error => error,
         };
-        self.spoil(error);
+        let is_fatal = matches!(error, Error::ProducerFenced | Error::InvalidTxnState)
+            || matches!(question, Question::Init | Question::End);
+        let error = error.exception();
+        match is_fatal {
+            true => self.doom(error),
+            false => self.spoil(error),
+        }
         self.fail_unsent(error, out);
         self.act_failed(error, out);
     }
 
     fn act_done(&mut self, out: &mut Outbox<'_, Words>) {
-        let act = self.transaction.as_mut().and_then(|transaction| transaction.act.take());
+        let act = self.transaction.as_mut().and_then(|transaction| transaction.done());
         if let Some(act) = act {
             out.tell(ProducerFact::TransactionDone { act: act.name() });
         }
@@ -287,4 +401,59 @@ impl Producer {
 /// How a producer with such an id begins.
 pub(super) fn of(transactional_id: Option<&Arc<str>>) -> Option<Box<Transaction>> {
     transactional_id.map(|_| Box::default())
+}
+
+#[cfg(test)]
+mod table {
+    use super::*;
+    use Standing::*;
+
+    const ALL: [Standing; 8] = [
+        Uninitialized,
+        Initializing,
+        Ready,
+        Open,
+        Committing,
+        Aborting,
+        Spoilt("spoilt"),
+        Doomed("doomed"),
+    ];
+
+    #[test]
+    fn a_method_is_refused_where_it_does_not_fit() {
+        let offsets = Act::Offsets {
+            group: "g".into(),
+            partition: TopicPartition::new("t", 0),
+            offset: crate::kafka::id::Offset(0),
+        };
+        let check = |act: &Act, standing, expected| {
+            let mut transaction = Transaction { standing, ..Transaction::default() };
+            let called = transaction.call(act).map(|()| transaction.standing);
+            assert_eq!(called, expected, "{act:?} {standing:?}");
+        };
+        let table = [
+            (Act::Init, vec![(Uninitialized, Initializing)]),
+            (Act::Begin, vec![(Ready, Open)]),
+            (offsets, vec![(Open, Open)]),
+            (Act::Commit, vec![(Open, Committing)]),
+            (Act::Abort, vec![(Open, Aborting), (Spoilt("spoilt"), Aborting)]),
+        ];
+        for (act, allowed) in table {
+            for standing in ALL {
+                let allowed = allowed.iter().find(|(before, _)| *before == standing);
+                let refused = Err(standing.error().unwrap_or(ILLEGAL_STATE));
+                check(&act, standing, allowed.map_or(refused, |(_, after)| Ok(*after)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_second_call_waits_for_the_same_end_or_is_refused() {
+        let mut transaction = Transaction { standing: Open, ..Transaction::default() };
+        assert_eq!(transaction.call(&Act::Commit), Ok(()));
+        assert_eq!(transaction.call(&Act::Commit), Ok(()));
+        assert_eq!(transaction.call(&Act::Abort), Err(ILLEGAL_STATE));
+        assert_eq!(transaction.done(), Some(Act::Commit));
+        assert_eq!(transaction.standing, Ready);
+    }
 }
