@@ -37,9 +37,7 @@ pub fn build() -> Result<(), String> {
     println!("building the page: some minutes the first time");
     let flags =
         ["build", "--release", "--cargo-profile", "page", "--offline", "--public-url", "./"];
-    let built =
-        fetch()? && program("trunk", &flags).within(&crate::top()).env("NO_COLOR", "true").run()?;
-    if !built {
+    if !(fetch()? && trunk(&flags).run()?) {
         return Err("the page does not build".into());
     }
     shrink()?;

@@ -138,7 +138,7 @@ fn vectors() -> Sum {
     let output = report(example(Profile::Runner, "vectors", &[]).lines());
     let (succeeded, lines) = output.unwrap_or_default();
     let total = lines.iter().rev().find_map(|line| line.strip_prefix("total: "));
-    at_least_one_failure(succeeded, total.and_then(sum_of).unwrap_or_default())
+    judged(succeeded, total.and_then(sum_of))
 }
 
 fn swarm() -> Sum {
@@ -148,24 +148,27 @@ fn swarm() -> Sum {
     let (succeeded, lines) = output.unwrap_or_default();
     let numbers = lines.last().and_then(|line| two_numbers(line, "seeds,", "laws"));
     let sum = numbers.map(|(seeds, broken)| Sum { passed: seeds - broken, failed: broken });
-    at_least_one_failure(succeeded, sum.unwrap_or_default())
+    judged(succeeded, sum)
 }
 
 /// Runs something that prints `test result:` lines and sums them.
 fn counted(program: Program) -> Sum {
     let (succeeded, lines) = report(program.within(&crate::top()).lines()).unwrap_or_default();
-    let mut sum = Sum::default();
-    for line in lines.iter().filter_map(|line| line.strip_prefix("test result: ")) {
-        let found = sum_of(line).unwrap_or_default();
-        sum.passed += found.passed;
-        sum.failed += found.failed;
-    }
-    at_least_one_failure(succeeded, sum)
+    let results = lines.iter().filter_map(|line| line.strip_prefix("test result: "));
+    judged(
+        succeeded,
+        results.map(sum_of).try_fold(Sum::default(), |sum, found| {
+            let found = found?;
+            Some(Sum { passed: sum.passed + found.passed, failed: sum.failed + found.failed })
+        }),
+    )
 }
 
-/// What ended badly has failed once, even if it came to no count: it may not have been built.
-fn at_least_one_failure(succeeded: bool, sum: Sum) -> Sum {
-    let least = u64::from(!succeeded);
+/// What ended badly has failed once, and so has what came to no count: it may not have been built,
+/// or its lines are no longer read.
+fn judged(succeeded: bool, sum: Option<Sum>) -> Sum {
+    let sum = sum.unwrap_or_default();
+    let least = u64::from(!succeeded || sum == Sum::default());
     Sum { failed: sum.failed.max(least), ..sum }
 }
 
@@ -210,11 +213,22 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_failed_counts_though_it_named_no_failure() {
+    fn a_program_that_failed_or_counted_nothing_has_failed_once() {
         let none = Sum::default();
-        assert_eq!(at_least_one_failure(false, none), Sum { passed: 0, failed: 1 });
-        assert_eq!(at_least_one_failure(true, none), none);
+        let one = Sum { passed: 0, failed: 1 };
         let two = Sum { passed: 5, failed: 2 };
-        assert_eq!(at_least_one_failure(false, two), two);
+        let five = Sum { passed: 5, failed: 0 };
+        let table = [
+            (false, None, one),
+            (false, Some(none), one),
+            (false, Some(two), two),
+            (false, Some(five), Sum { passed: 5, failed: 1 }),
+            (true, None, one),
+            (true, Some(none), one),
+            (true, Some(five), five),
+        ];
+        for (succeeded, sum, expected) in table {
+            assert_eq!(judged(succeeded, sum), expected, "{succeeded} {sum:?}");
+        }
     }
 }
