@@ -76,14 +76,91 @@ fn trie_place(hash: i32, all: &[i32]) -> u64 {
     place
 }
 
+/// The hash of a partition as an old client has it: that of a case class of a text and a number.
+// Source: kafka.common.TopicAndPartition; scala.util.hashing.MurmurHash3.productHash
+pub fn of_topic_and_partition(topic: &str, number: i32) -> i32 {
+    let elements = [hash(topic).cast_unsigned(), number.cast_unsigned()];
+    let mut hash = elements.into_iter().fold(0xcafe_babe_u32, |hash, element| {
+        let scrambled = element.wrapping_mul(0xcc9e_2d51).rotate_left(15).wrapping_mul(0x1b87_3593);
+        (hash ^ scrambled).rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64)
+    });
+    hash ^= 2;
+    hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
+    hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);
+    (hash ^ (hash >> 16)).cast_signed()
+}
+
+/// How full a table of hashes gets before it doubles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filling {
+    /// Three quarters.
+    // Source: java.util.HashMap.putVal
+    Full,
+    /// Not quite three quarters.
+    // Source: java.util.concurrent.ConcurrentHashMap.addCount (and so Pool and Properties),
+    // scala.collection.mutable.HashMap.put0, HashSet.addElem (2.13)
+    Early,
+}
+
+/// Orders things by their hashes as such a table goes through them.
+// Real: within a bucket Scala orders by hash; here what shares one stands in the order given.
+pub fn in_table_order<T>(items: &mut Vec<T>, filling: Filling, hash: impl Fn(&T) -> i32) {
+    let buckets = buckets(items.len(), filling);
+    crate::sim::sort::by_key(items, |item| place(hash(item), buckets));
+}
+
+/// How many buckets such a table has for so many things.
+pub fn buckets(count: usize, filling: Filling) -> u32 {
+    let mut buckets = 16;
+    let fits = |buckets: u32| match filling {
+        Filling::Full => count as u64 * 4 <= u64::from(buckets) * 3,
+        Filling::Early => (count as u64 * 4) < u64::from(buckets) * 3,
+    };
+    while !fits(buckets) {
+        buckets *= 2;
+    }
+    buckets
+}
+
 /// Orders partitions as a mutable Scala set goes through them.
-// Source: scala.collection.mutable.FlatHashTable (2.12): 32 slots, doubled once 45 % are full
 pub fn in_scala_set_order(tps: &mut Vec<TopicPartition>) {
-    let mut slots = 32;
-    while tps.len() as u64 * 1000 >= slots * 450 {
+    let mut slots = FIRST_SLOTS;
+    while is_crowded(tps.len(), slots) {
         slots *= 2;
     }
     crate::sim::sort::by_key(tps, |tp| slot(of_partition(tp), slots));
+}
+
+/// The numbers from 0 on as a mutable Scala set holds things of these hashes, added one by one.
+pub fn scala_set_of(hashes: &[i32]) -> Vec<u32> {
+    let mut table = vec![None; FIRST_SLOTS as usize];
+    for (number, _) in (0u32..).zip(hashes) {
+        put(&mut table, number, hashes);
+        if is_crowded(number as usize + 1, table.len() as u64) {
+            let larger = vec![None; table.len() * 2];
+            let old = std::mem::replace(&mut table, larger);
+            old.into_iter().flatten().for_each(|number| put(&mut table, number, hashes));
+        }
+    }
+    table.into_iter().flatten().collect()
+}
+
+/// In the first slot that is free.
+fn put(table: &mut [Option<u32>], number: u32, hashes: &[i32]) {
+    let mut place = slot(hashes[number as usize], table.len() as u64) as usize;
+    while table[place].is_some() {
+        place = (place + 1) % table.len();
+    }
+    table[place] = Some(number);
+}
+
+/// Slots of a mutable Scala set to begin with.
+const FIRST_SLOTS: u64 = 32;
+
+/// Whether such a set doubles its slots.
+// Source: scala.collection.mutable.FlatHashTable.newThreshold, addEntry (2.10, 2.12)
+fn is_crowded(count: usize, slots: u64) -> bool {
+    count as u64 >= slots * 450 / 1000
 }
 
 /// Orders things by their hashes as a mutable Scala map goes through them: from its last slot on.
@@ -175,6 +252,20 @@ mod tests {
         for (group, expected) in table {
             assert_eq!(coordinator_partition(group, 50), expected, "{group}");
         }
+    }
+
+    #[test]
+    fn tables_double_as_they_fill() {
+        let check = |count, filling, expected| assert_eq!(buckets(count, filling), expected);
+        check(12, Filling::Full, 16);
+        check(13, Filling::Full, 32);
+        check(11, Filling::Early, 16);
+        check(12, Filling::Early, 32);
+        assert!(!is_crowded(13, 32) && is_crowded(14, 32));
+        let hashes: Vec<i32> = (0..100).map(|n| of_topic_and_partition("c1", n)).collect();
+        let mut held = scala_set_of(&hashes);
+        held.sort_unstable();
+        assert_eq!(held, (0..100).collect::<Vec<_>>());
     }
 
     #[test]

@@ -17,10 +17,10 @@ use std::sync::Arc;
 
 use super::error::Error;
 use super::id::{ProducerEpoch, ProducerId, TopicPartition};
-use super::java_hash;
+use super::java_hash::{self, Filling};
 use super::message::{TransactionResult, TransactionalProducer};
 use super::wire::Caller;
-use crate::sim::{OrdMap, OrdSet, SimTime, Span, sort};
+use crate::sim::{OrdMap, OrdSet, SimTime, Span};
 
 /// Where a transaction stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -99,8 +99,7 @@ impl TransactionMetadata {
                 next.partitions.push(partition);
             }
         }
-        let place = |p: &TopicPartition| java_hash::place(java_hash::of_partition(p), 16);
-        sort::by_key(&mut next.partitions, place);
+        java_hash::in_table_order(&mut next.partitions, Filling::Early, java_hash::of_partition);
         Some(next)
     }
 }

@@ -8,7 +8,7 @@
 
 use super::{GroupAssignment, PartitionCounts, Subscriber, general_sticky, subscribed};
 use crate::kafka::id::{Generation, MemberId, TopicPartition};
-use crate::kafka::java_hash;
+use crate::kafka::java_hash::{self, Filling};
 use crate::sim::{OrdMap, OrdSet, sort};
 
 // Source: AbstractStickyAssignor.assignPartitions (3.9, KIP-54, KAFKA-9987)
@@ -210,11 +210,7 @@ impl Constrained {
 /// Members in the order of a Java hash table of their ids.
 // Source: java.util.HashMap
 fn in_hash_order(ids: &[&MemberId]) -> Vec<MemberId> {
-    let mut buckets = 16;
-    while ids.len() as u64 * 4 > u64::from(buckets) * 3 {
-        buckets *= 2;
-    }
     let mut ordered: Vec<MemberId> = ids.iter().map(|&id| id.clone()).collect();
-    sort::by_key(&mut ordered, |id| java_hash::place(java_hash::hash(id.as_str()), buckets));
+    java_hash::in_table_order(&mut ordered, Filling::Full, |id| java_hash::hash(id.as_str()));
     ordered
 }

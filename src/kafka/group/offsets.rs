@@ -13,7 +13,7 @@ use crate::kafka::group_record::{
     GroupMetadataValue, OffsetAndMetadata, OffsetsKey, OffsetsValue, StoredMember,
 };
 use crate::kafka::id::{GroupId, ProducerEpoch, ProducerId, TopicPartition};
-use crate::kafka::java_hash;
+use crate::kafka::java_hash::{self, Filling};
 use crate::kafka::message::{
     CommittedOffset, DeleteGroupsRequest, DeleteGroupsResponse, DescribeGroupsRequest,
     DescribeGroupsResponse, DescribedGroup, DescribedGroupMember, Isolation, ListGroupsRequest,
@@ -300,7 +300,7 @@ impl Turn<'_, '_> {
         let group = self.group.group_id.clone();
         let mut tombstones = Vec::new();
         let mut partitions = partitions.to_vec();
-        sort::by_key(&mut partitions, |p| java_hash::place(java_hash::of_partition(p), 16));
+        java_hash::in_table_order(&mut partitions, Filling::Early, java_hash::of_partition);
         for partition in &partitions {
             if self.group.offsets.remove(partition).is_some() {
                 tombstones.push(record(offset_key(&group, partition), None, self.desk));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::words::{OldSettings, Wanted};
 use crate::kafka::assignor::old::Registrations;
 use crate::kafka::id::{TopicName, TopicPartition};
-use crate::kafka::java_hash;
+use crate::kafka::java_hash::{self, Filling};
 use crate::kafka::znodes::consumers::ConsumerZnode;
 use crate::sim::{OrdMap, sort};
 
@@ -29,7 +29,11 @@ impl OldSettings {
 
     /// The number of the stream that a thread fills, as the application counts its streams.
     pub(super) fn stream(&self, topic: &TopicName, thread: u32) -> u32 {
-        let Wanted::Topics(topics) = &self.wanted else { return self.place(thread, 1) };
+        let topics = match &self.wanted {
+            Wanted::Topics(topics) => topics,
+            // The streams of a pattern are shared by all its topics.
+            Wanted::Pattern(_, count) => return self.place(thread, *count),
+        };
         let mut before = 0;
         for (name, count) in topics {
             if name == topic {
@@ -42,17 +46,11 @@ impl OldSettings {
 
     /// The place of a thread among so many.
     fn place(&self, thread: u32, count: i32) -> u32 {
-        let mut places: Vec<u32> = Vec::new();
-        for number in 0..count {
-            let mut place = scala_place(&self.id(), number, SLOTS);
-            while places.contains(&place) {
-                place = (place + 1) % SLOTS;
-            }
-            places.push(place);
-        }
-        let own = places.get(thread as usize).copied().unwrap_or(0);
-        let before = places.iter().filter(|place| **place < own).count();
-        u32::try_from(before).expect("threads are few")
+        let id = self.id();
+        let hash = |number| java_hash::of_topic_and_partition(&id, number);
+        let threads = java_hash::scala_set_of(&(0..count).map(hash).collect::<Vec<_>>());
+        let place = threads.iter().position(|number| *number == thread).unwrap_or(0);
+        u32::try_from(place).expect("threads are few")
     }
 }
 
@@ -115,47 +113,31 @@ pub(super) fn thread_number(thread: &str) -> (&str, u32) {
     (consumer, number.parse().unwrap_or(0))
 }
 
-/// Slots of a Scala `mutable.HashSet` of a few elements.
-const SLOTS: u32 = 32;
-
-/// The first of so many slots for a case class of a text and a number.
-// Source: scala.util.hashing.MurmurHash3.productHash, scala.collection.mutable.FlatHashTable (2.10)
-fn scala_place(text: &str, number: i32, slots: u32) -> u32 {
-    let elements = [java_hash::hash(text).cast_unsigned(), number.cast_unsigned()];
-    let mut hash = elements.into_iter().fold(0xcafe_babe_u32, |hash, element| {
-        let scrambled = element.wrapping_mul(0xcc9e_2d51).rotate_left(15).wrapping_mul(0x1b87_3593);
-        (hash ^ scrambled).rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64)
-    });
-    hash ^= 2;
-    hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
-    hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);
-    hash ^= hash >> 16;
-    let swapped = hash.wrapping_mul(0x9e37_75cd).swap_bytes().wrapping_mul(0x9e37_75cd);
-    swapped.rotate_right(slots.ilog2()) >> (32 - slots.ilog2())
-}
-
 /// Partitions in the order in which they are claimed: that of a Scala `mutable.HashMap`, which is
 /// walked from its last bucket down.
 // Source: scala.collection.mutable.HashTable (2.10)
 pub(super) fn in_claim_order<T>(claims: &mut Vec<T>, key: impl Fn(&T) -> &TopicPartition) {
-    let mut buckets = 16;
-    while claims.len() * 4 > buckets as usize * 3 {
-        buckets *= 2;
-    }
     claims.reverse();
-    sort::by_key(claims, |claim| {
+    java_hash::in_scala_map_order(claims, |claim| {
         let tp = key(claim);
-        buckets - scala_place(tp.topic.as_str(), tp.partition, buckets)
+        java_hash::of_topic_and_partition(tp.topic.as_str(), tp.partition)
     });
 }
 
-/// Partitions in the order in which they are kept: their topics in that of a Java hash map.
+/// Partitions in the order in which they are kept: their topics, and
+/// those of each topic, in that of a Java hash map.
 // Source: kafka.utils.Pool, java.util.concurrent.ConcurrentHashMap
 pub(super) fn in_registry_order<T>(items: &mut Vec<T>, key: impl Fn(&T) -> &TopicPartition) {
-    sort::by_key(items, |item| {
-        let tp = key(item);
-        (java_hash::place(java_hash::hash(tp.topic.as_str()), 16), tp.partition)
-    });
+    let mut topics: Vec<TopicName> = items.iter().map(|item| key(item).topic.clone()).collect();
+    let partitions = |of: &TopicName| topics.iter().filter(|topic| *topic == of).count();
+    let inner = |tp: &TopicPartition| {
+        java_hash::place(tp.partition, java_hash::buckets(partitions(&tp.topic), Filling::Early))
+    };
+    sort::by_key(items, |item| inner(key(item)));
+    topics.dedup();
+    java_hash::in_table_order(&mut topics, Filling::Early, |topic| java_hash::hash(topic.as_str()));
+    let place = |wanted: &TopicName| topics.iter().position(|topic| topic == wanted);
+    sort::by_key(items, |item| place(&key(item).topic));
 }
 
 #[cfg(test)]
@@ -171,6 +153,22 @@ mod table {
             let stream = |topic: &str, thread| settings.stream(&topic.into(), thread);
             let all = [stream("orders", 0), stream("orders", 1), stream("payments", 0)];
             assert_eq!(all, streams, "{consumer}");
+        }
+    }
+
+    #[test]
+    fn each_thread_has_a_stream_of_its_own() {
+        for count in [1, 3, 13, 14, 15, 33, 100] {
+            for wanted in
+                [Wanted::Pattern(".*".into(), count), Wanted::Topics(vec![("t".into(), count)])]
+            {
+                let settings = OldSettings::new("g", "c1", wanted);
+                let count = count.cast_unsigned();
+                let mut streams: Vec<u32> =
+                    (0..count).map(|thread| settings.stream(&"t".into(), thread)).collect();
+                streams.sort_unstable();
+                assert_eq!(streams, (0..count).collect::<Vec<_>>());
+            }
         }
     }
 

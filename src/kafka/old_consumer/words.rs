@@ -88,6 +88,11 @@ impl OldSettings {
     /// The defaults of 0.8.2.2.
     // Source: kafka.consumer.ConsumerConfig
     pub fn new(group: &str, consumer: &str, wanted: Wanted) -> OldSettings {
+        let is_some = match &wanted {
+            Wanted::Topics(topics) => topics.iter().all(|(_, streams)| *streams > 0),
+            Wanted::Pattern(_, streams) => *streams > 0,
+        };
+        assert!(is_some, "streams are counted from 1");
         OldSettings {
             release: Release::V0_8_2_2,
             zookeeper_connect: Arc::from([]),

@@ -14,6 +14,7 @@ use super::groups_text::{self as text, Detail, MemberRow, OffsetRow, StateRow};
 use super::{Arguments, Usage};
 use crate::kafka::error::Error;
 use crate::kafka::id::{BrokerId, Generation, GroupId, MemberId, Offset, TopicPartition};
+use crate::kafka::java_hash::{self, Filling};
 use crate::kafka::message::{
     BrokerAddress, CommittedOffset, DeleteGroupsRequest, DescribeGroupsRequest, DescribedGroup,
     Isolation, ListGroupsRequest, ListOffsetsAt, MemberIdentity, OffsetCommitRequest,
@@ -464,7 +465,9 @@ fn listed(admin: &mut Admin<'_>) -> Told<Vec<(GroupId, &'static str)>> {
             other => panic!("list-groups was answered by {}", other.name()),
         }
     }
-    sort::by_key(&mut groups, |(group, _)| super::hash_map_place(group.as_str(), 16));
+    java_hash::in_table_order(&mut groups, Filling::Full, |(group, _)| {
+        java_hash::hash(group.as_str())
+    });
     Ok(groups)
 }
 

@@ -29,7 +29,6 @@ use self::leader_election::LeaderElection;
 use self::reassign_partitions::ReassignPartitions;
 use self::topics::Topics;
 use super::id::CorrelationId;
-use super::java_hash;
 use super::message::{Request, RequestMessage};
 use super::release::Release;
 use super::words::{Message, Timer, Words};
@@ -416,19 +415,15 @@ impl Process for Tool {
     }
 }
 
-/// The place of a text in a Java hash map of that many buckets.
-pub fn hash_map_place(text: &str, buckets: u32) -> u32 {
-    java_hash::place(java_hash::hash(text), buckets)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kafka::java_hash;
 
     #[test]
     fn a_hash_map_is_walked_as_the_recorded_tools_walked_it() {
         let check = |mut names: Vec<&str>, buckets, expected: &[&str]| {
-            names.sort_by_key(|name| hash_map_place(name, buckets));
+            names.sort_by_key(|name| java_hash::place(java_hash::hash(name), buckets));
             assert_eq!(names, expected);
         };
         check(vec!["g-earliest", "g-none", "g-latest"], 16, &["g-latest", "g-earliest", "g-none"]);

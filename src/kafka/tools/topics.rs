@@ -19,6 +19,7 @@ use crate::kafka::admin::{
     OngoingReassignment,
 };
 use crate::kafka::id::{BrokerId, TopicName, TopicPartition};
+use crate::kafka::java_hash;
 use crate::kafka::message::{
     CreatableTopic, CreateTopicsRequest, PartitionMetadata, Response, TopicMetadata,
 };
@@ -337,10 +338,15 @@ fn reassignments(admin: &mut Admin<'_>, topics: &[TopicMetadata]) -> Told<Moves>
     }
 }
 
+/// Buckets of the map that these are picked from: it holds all the settings that a topic can have,
+/// of which there are between 25 and 48.
+// Source: org.apache.kafka.clients.admin.Config
+const CONFIG_BUCKETS: u32 = 64;
+
 fn description(topic: &TopicMetadata, entries: &[ConfigEntry], moves: &Moves) -> TopicDescription {
     let own = entries.iter().filter(|entry| entry.config_source != ConfigSource::Default);
     let mut configs: Vec<_> = own.map(|e| (e.name.clone(), e.value.clone())).collect();
-    sort::by_key(&mut configs, |(name, _)| super::hash_map_place(name, 64));
+    sort::by_key(&mut configs, |(name, _)| java_hash::place(java_hash::hash(name), CONFIG_BUCKETS));
     let mut partitions: Vec<PartitionDescription> =
         topic.partitions.iter().map(|p| partition(topic, p, moves)).collect();
     sort::by_key(&mut partitions, |partition| partition.partition);

@@ -13,6 +13,7 @@ use super::topics::{Topics, check_assignment, plain};
 use super::topics_text::{COLLISION, PartitionDescription, TopicDescription, describe};
 use crate::kafka::broker::{check_topic_configs, check_topic_name};
 use crate::kafka::id::{BrokerId, TopicName, TopicPartition};
+use crate::kafka::java_hash::{self, Filling};
 use crate::kafka::placement::{Candidate, Deal, PlacementError, place};
 use crate::kafka::znodes::{
     self, BrokerZnode, ConfigType, ReplicaAssignment, StateZnode, TopicZnode,
@@ -133,7 +134,9 @@ impl Topics {
             let config = found(&replies[1], znodes::decode_config).unwrap_or_default();
             let partitions = partitions(&name, &topic, admin)?;
             let mut configs: Vec<(Arc<str>, Arc<str>)> = config.into_iter().collect();
-            crate::sim::sort::by_key(&mut configs, |(key, _)| super::hash_map_place(key, 16));
+            java_hash::in_table_order(&mut configs, Filling::Early, |(key, _)| {
+                java_hash::hash(key)
+            });
             let topic_id = "".into();
             let topic = TopicDescription { name, topic_id, configs, partitions, is_marked };
             printed.push_str(&describe(&topic, admin.release()));
@@ -182,9 +185,13 @@ impl Topics {
         brokers: &[Candidate],
         admin: &Admin<'_>,
     ) -> Told<Replicas> {
-        let first = known.get(&0).cloned().unwrap_or_default();
-        let now = i32::try_from(known.len()).expect("partitions are counted in i32");
         let is_first = admin.release().topics_tool_is_the_first();
+        let first = match is_first {
+            true => first_in_map(name, known),
+            false => known.get(&0),
+        };
+        let first = first.cloned().unwrap_or_default();
+        let now = i32::try_from(known.len()).expect("partitions are counted in i32");
         if count <= now && is_first {
             let words = "The number of partitions for a topic can only be increased".into();
             return Err(Failure::new("AdminOperationException", words).into());
@@ -203,9 +210,8 @@ impl Topics {
         let start = first.first().and_then(place_of).unwrap_or(0);
         let mut start = u32::try_from(start).expect("brokers are few");
         if is_first {
-            // A broker's id for its place, of the partition that a hash map gives first.
-            let taken = known.get(&1).and_then(|replicas| replicas.first()).or(first.first());
-            start = taken.map_or(0, |id| id.0.unsigned_abs());
+            // A broker's id for its place.
+            start = first.first().map_or(0, |id| id.0.unsigned_abs());
         }
         let deal = Deal {
             partitions: count - now,
@@ -252,6 +258,17 @@ impl Topics {
         }
         Ok(())
     }
+}
+
+/// The replicas of the partition that the map of all of them gives first.
+// Source: AdminUtils.addPartitions, ZkUtils.getReplicaAssignmentForTopics (0.8.2)
+fn first_in_map<'a>(topic: &TopicName, known: &'a Replicas) -> Option<&'a Vec<BrokerId>> {
+    let mut all: Vec<i32> = known.keys().copied().collect();
+    all.reverse();
+    java_hash::in_scala_map_order(&mut all, |number| {
+        java_hash::of_topic_and_partition(topic.as_str(), *number)
+    });
+    known.get(all.first()?)
 }
 
 pub(super) fn get(path: Path) -> Op {

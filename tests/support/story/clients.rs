@@ -46,7 +46,8 @@ pub fn consumer(
 /// A member of the old kind, as `start` describes it: it is given numbers of streams.
 pub fn old_consumer(name: &str, start: &Start) -> Result<Option<OldSettings>, String> {
     let streams = |(topic, count): &(String, Option<u32>)| {
-        count.and_then(|count| Some((topic.clone(), i32::try_from(count).ok()?)))
+        let count = count.filter(|count| *count > 0)?;
+        Some((topic.clone(), i32::try_from(count).ok()?))
     };
     let topics: Option<Vec<(String, i32)>> = start.topics.iter().map(streams).collect();
     let Some(topics) = topics else { return Ok(None) };
