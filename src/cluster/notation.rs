@@ -270,11 +270,8 @@ fn parse_span(text: &str) -> Option<Span> {
         "m" => 60_000_000,
         _ => return None,
     };
-    digits(number)?.checked_mul(micros).filter(|us| *us <= LONGEST).map(Span::micros)
+    digits(number)?.checked_mul(micros).map(Span::micros).filter(|span| *span <= Span::LONGEST)
 }
-
-/// A hundred years: more is a slip of the pen, and sums of two stay in range.
-const LONGEST: u64 = 100 * 366 * 24 * 3_600_000_000;
 
 fn parse_moment(text: &str) -> Option<Moment> {
     let (at, done) = match text.split_once('+') {
@@ -291,7 +288,7 @@ fn parse_seconds(text: &str) -> Option<u64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
     let part = (part.len() <= 6).then(|| format!("{part:0<6}"))?;
     let micros = digits(whole)?.checked_mul(1_000_000)?.checked_add(digits(&part)?)?;
-    (micros <= LONGEST).then_some(micros)
+    (micros <= Span::LONGEST.as_micros()).then_some(micros)
 }
 
 fn digits(text: &str) -> Option<u64> {

@@ -315,7 +315,7 @@ mod read {
     }
 
     pub(super) fn ms(text: &str) -> Result<Span, &'static str> {
-        text.parse().map(Span::ms).map_err(|_| "milliseconds")
+        Span::parse_ms(text).ok_or("milliseconds")
     }
 
     pub(super) fn seconds(text: &str) -> Result<Span, &'static str> {

@@ -69,6 +69,16 @@ impl Span {
         Span(micros)
     }
 
+    /// The longest that anybody may ask for, a hundred years: more is a slip of the pen, and sums
+    /// of two stay in range.
+    pub const LONGEST: Span = Span(100 * 366 * 24 * 3_600_000_000);
+
+    /// Milliseconds as a setting gives them; `None` if that is no number, or too long.
+    pub fn parse_ms(text: &str) -> Option<Span> {
+        let micros = text.parse::<u64>().ok()?.checked_mul(1000)?;
+        Some(Span(micros)).filter(|span| *span <= Span::LONGEST)
+    }
+
     /// `ms` milliseconds.
     pub const fn ms(ms: u64) -> Span {
         Span(ms * 1000)

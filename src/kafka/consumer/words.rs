@@ -124,7 +124,7 @@ impl ConsumerSettings {
 
     /// Changes a setting by its real name; `None` if there is no such one or it cannot be so.
     pub fn set(&mut self, name: &str, value: &str) -> Option<()> {
-        let ms = || value.parse().ok().map(Span::ms);
+        let ms = || Span::parse_ms(value);
         match name {
             "session.timeout.ms" => self.session_timeout = ms()?,
             "heartbeat.interval.ms" => self.heartbeat_interval = ms()?,

@@ -131,7 +131,7 @@ impl OldSettings {
 
     /// Changes a setting by its real name; `None` if there is no such one or it cannot be so.
     pub fn set(&mut self, name: &str, value: &str) -> Option<()> {
-        let ms = || value.parse().ok().map(Span::ms);
+        let ms = || Span::parse_ms(value);
         match (modern(name), value) {
             ("consumer.id", _) => (self.consumer_id, self.host) = (value.into(), None),
             ("zookeeper.session.timeout.ms", _) => self.zookeeper_session_timeout = ms()?,

@@ -115,7 +115,7 @@ impl ProducerSettings {
     /// Fewer acknowledgements than all switch idempotence off, unless that is asked for later.
     // Source: ProducerConfig.postProcessAndValidateIdempotenceConfigs
     pub fn set(&mut self, name: &str, value: &str) -> Option<()> {
-        let ms = || value.parse().ok().map(Span::ms);
+        let ms = || Span::parse_ms(value);
         match name {
             "acks" => {
                 self.acks = Acks::by_name(value)?;

@@ -55,10 +55,12 @@ impl Configs {
             _ => return Err(Usage::bad(&kind)),
         };
         let mut set = Vec::new();
-        for pair in arguments.value("--add-config").unwrap_or_default().split(',') {
-            if let Some((name, value)) = pair.split_once('=') {
-                set.push((name.into(), value.into()));
-            }
+        // Source: ConfigCommand.parseConfigsToBeAdded: "all configs to be added must be in the
+        // format \"key=val\""
+        let added = arguments.value("--add-config").unwrap_or_default();
+        for pair in added.split(',').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').ok_or(Usage::bad(pair))?;
+            set.push((name.into(), value.into()));
         }
         let delete = arguments.value("--delete-config").unwrap_or_default();
         let delete = delete.split(',').filter(|name| !name.is_empty()).map(Arc::from).collect();

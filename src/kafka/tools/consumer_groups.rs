@@ -255,7 +255,7 @@ impl ConsumerGroups {
                 To::Offset(offset) => offset,
                 To::Current => current.unwrap_or(end),
                 To::Shift(by) => match current {
-                    Some(current) => current + by,
+                    Some(current) => current.wrapping_add(by),
                     None => {
                         let message = format!(
                             "Cannot shift offset for partition {partition} since there is no \

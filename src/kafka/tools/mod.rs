@@ -214,8 +214,8 @@ impl Tool {
         let command = match name {
             "kafka-topics" => Command::Topics(Topics::read(&mut arguments)?),
             "kafka-consumer-groups" => {
-                if let Some(timeout) = arguments.number("--timeout")? {
-                    let timeout = Span::ms(timeout);
+                if let Some(text) = arguments.value("--timeout") {
+                    let timeout = Span::parse_ms(&text).ok_or(Usage::bad(&text))?;
                     patience = Patience { request: timeout, call: timeout };
                 }
                 Command::ConsumerGroups(ConsumerGroups::read(&mut arguments)?)
@@ -442,5 +442,13 @@ mod tests {
         assert!(read("kafka-consumer-groups --describe --group g --members --verbose").is_ok());
         assert!(read("kafka-topics --describe --topic t --paint green").is_err());
         assert!(read("kafka-mirror --all").is_err());
+        let longest = Span::LONGEST.as_micros() / 1000;
+        let patient = |ms: u64| read(&format!("kafka-consumer-groups --list --timeout {ms}"));
+        assert!(patient(longest).is_ok() && patient(longest + 1).is_err());
+        assert!(patient(u64::MAX).is_err());
+        let add = "kafka-configs --alter --entity-type topics --entity-name t --add-config";
+        assert!(read(&format!("{add} retention.ms=1,segment.bytes=2")).is_ok());
+        assert!(read(&format!("{add} novalue")).is_err());
+        assert!(read(&format!("{add} a=b,novalue")).is_err());
     }
 }
