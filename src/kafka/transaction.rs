@@ -69,8 +69,46 @@ impl TransactionMetadata {
         }
     }
 
+    /// A producer with the same transactional id begins: first what the one before has left open is
+    /// aborted.
+    // Source: TransactionCoordinator.prepareInitProducerIdTransit
+    pub fn init(&self, timeout: Span, now: SimTime) -> Result<(Aim, TransactionMetadata), Error> {
+        match self.state {
+            TransactionState::Ongoing => Ok((Aim::Fence, self.abort(now))),
+            TransactionState::Prepare(_) => Err(Error::ConcurrentTransactions),
+            TransactionState::Empty | TransactionState::Complete(_) => {
+                let next = self.at(TransactionState::Empty, now).fenced();
+                Ok((Aim::Init, TransactionMetadata { timeout, ..next }))
+            }
+        }
+    }
+
+    /// The producer ends its transaction; nothing changes if it has ended so.
+    // Source: TransactionCoordinator.endTransaction
+    pub fn end(
+        &self,
+        result: TransactionResult,
+        now: SimTime,
+    ) -> Result<Option<TransactionMetadata>, Error> {
+        match self.state {
+            TransactionState::Ongoing => Ok(Some(self.at(TransactionState::Prepare(result), now))),
+            TransactionState::Complete(before) if before == result => Ok(None),
+            TransactionState::Prepare(before) if before == result => {
+                Err(Error::ConcurrentTransactions)
+            }
+            _ => Err(Error::InvalidTxnState),
+        }
+    }
+
+    /// The coordinator ends the transaction in the producer's place, which is heard no more.
+    // Source: TransactionMetadata.prepareFenceProducerEpoch
+    pub fn abort(&self, now: SimTime) -> TransactionMetadata {
+        self.at(TransactionState::Prepare(TransactionResult::Abort), now).fenced()
+    }
+
     /// The same in another state.
     pub fn at(&self, state: TransactionState, now: SimTime) -> TransactionMetadata {
+        assert!(state.may_follow(self.state), "{} after {}", state.name(), self.state.name());
         let mut next = TransactionMetadata { state, last_update: now, ..self.clone() };
         if matches!(state, TransactionState::Complete(_) | TransactionState::Empty) {
             next.partitions = Vec::new();
@@ -79,16 +117,29 @@ impl TransactionMetadata {
     }
 
     /// The same with the next epoch.
-    pub fn fenced(self) -> TransactionMetadata {
-        TransactionMetadata { producer_epoch: ProducerEpoch(self.producer_epoch.0 + 1), ..self }
+    // Real: an id whose 32 767 epochs are used up is replaced by a new one; here there is none,
+    // because no play lasts so long.
+    fn fenced(self) -> TransactionMetadata {
+        TransactionMetadata {
+            producer_epoch: ProducerEpoch(self.producer_epoch.0.saturating_add(1)),
+            ..self
+        }
     }
 
-    /// With more partitions; none if it has them all.
-    // Source: TransactionMetadata.prepareAddPartitions
-    pub fn with(&self, more: Vec<TopicPartition>, now: SimTime) -> Option<TransactionMetadata> {
+    /// The producer writes to more partitions; nothing changes if it writes to all of them.
+    // Source: TransactionCoordinator.handleAddPartitionsToTransaction,
+    // TransactionMetadata.prepareAddPartitions
+    pub fn add(
+        &self,
+        more: Vec<TopicPartition>,
+        now: SimTime,
+    ) -> Result<Option<TransactionMetadata>, Error> {
         let is_open = self.state == TransactionState::Ongoing;
+        if let TransactionState::Prepare(_) = self.state {
+            return Err(Error::ConcurrentTransactions);
+        }
         if is_open && more.iter().all(|partition| self.partitions.contains(partition)) {
-            return None;
+            return Ok(None);
         }
         let mut next = self.at(TransactionState::Ongoing, now);
         if !is_open {
@@ -100,7 +151,7 @@ impl TransactionMetadata {
             }
         }
         java_hash::in_table_order(&mut next.partitions, Filling::Early, java_hash::of_partition);
-        Some(next)
+        Ok(Some(next))
     }
 }
 
@@ -111,9 +162,9 @@ pub enum Aim {
     Init,
     /// A producer has to wait until the transaction before it has been aborted.
     Fence,
-    /// Partitions, or offsets, are in the transaction.
+    /// Partitions are in the transaction.
     AddPartitions,
-    /// The same, of offsets.
+    /// So is the one that keeps the offsets of a group.
     AddOffsets,
     /// The transaction's end is decided.
     End,
@@ -194,6 +245,18 @@ impl Transactions {
 }
 
 impl TransactionState {
+    /// Whether it may come after that one.
+    // Source: TransactionState.validPreviousStates
+    fn may_follow(self, previous: TransactionState) -> bool {
+        use TransactionState::*;
+        match self {
+            Empty => matches!(previous, Empty | Complete(_)),
+            Ongoing => matches!(previous, Ongoing | Empty | Complete(_)),
+            Prepare(_) => previous == Ongoing,
+            Complete(result) => previous == Prepare(result),
+        }
+    }
+
     fn name(self) -> &'static str {
         match self {
             TransactionState::Empty => "Empty",
@@ -221,5 +284,78 @@ impl fmt::Display for TransactionMetadata {
             self.last_update.as_ms(),
             self.timeout.as_ms(),
         )
+    }
+}
+
+#[cfg(test)]
+mod table {
+    use super::*;
+    use TransactionResult::{Abort, Commit};
+    use TransactionState::*;
+
+    const ALL: [TransactionState; 6] =
+        [Empty, Ongoing, Prepare(Commit), Prepare(Abort), Complete(Commit), Complete(Abort)];
+
+    type Change = Result<Option<TransactionMetadata>, Error>;
+
+    /// What becomes of a producer of epoch 3 in each of the six states.
+    fn check(change: impl Fn(&TransactionMetadata) -> Change, expected: [&str; 6]) {
+        for (state, expected) in ALL.into_iter().zip(expected) {
+            let new = TransactionMetadata::new(ProducerId(7), Span::secs(60), SimTime::ZERO);
+            let partitions = vec![TopicPartition::new("t", 0)];
+            let known =
+                TransactionMetadata { state, producer_epoch: ProducerEpoch(3), partitions, ..new };
+            let outcome = match change(&known) {
+                Ok(Some(next)) => format!("{} {}", next.state.name(), next.producer_epoch),
+                Ok(None) => "nothing".into(),
+                Err(error) => error.name().to_owned(),
+            };
+            assert_eq!(outcome, expected, "after {}", state.name());
+        }
+    }
+
+    const CONCURRENT: &str = "CONCURRENT_TRANSACTIONS";
+    const INVALID: &str = "INVALID_TXN_STATE";
+
+    #[test]
+    fn what_each_request_comes_to_in_each_state() {
+        let now = SimTime::ZERO;
+        let init = |known: &TransactionMetadata| {
+            known.init(Span::secs(1), now).map(|(aim, next)| {
+                assert_eq!(aim == Aim::Fence, known.state == Ongoing);
+                Some(next)
+            })
+        };
+        check(init, ["Empty 4", "PrepareAbort 4", CONCURRENT, CONCURRENT, "Empty 4", "Empty 4"]);
+        check(
+            |known| known.end(Commit, now),
+            [INVALID, "PrepareCommit 3", CONCURRENT, INVALID, "nothing", INVALID],
+        );
+        check(
+            |known| known.end(Abort, now),
+            [INVALID, "PrepareAbort 3", INVALID, CONCURRENT, INVALID, "nothing"],
+        );
+        let other = || vec![TopicPartition::new("t", 1)];
+        check(
+            |known| known.add(other(), now),
+            ["Ongoing 3", "Ongoing 3", CONCURRENT, CONCURRENT, "Ongoing 3", "Ongoing 3"],
+        );
+        let same = || vec![TopicPartition::new("t", 0)];
+        check(
+            |known| known.add(same(), now),
+            ["Ongoing 3", "nothing", CONCURRENT, CONCURRENT, "Ongoing 3", "Ongoing 3"],
+        );
+    }
+
+    #[test]
+    fn a_decision_is_carried_out_and_not_taken_back() {
+        let follow = |next: TransactionState| ALL.map(|before| next.may_follow(before));
+        assert_eq!(follow(Empty), [true, false, false, false, true, true]);
+        assert_eq!(follow(Ongoing), [true, true, false, false, true, true]);
+        for result in [Commit, Abort] {
+            assert_eq!(follow(Prepare(result)), [false, true, false, false, false, false]);
+        }
+        assert_eq!(follow(Complete(Commit)), [false, false, true, false, false, false]);
+        assert_eq!(follow(Complete(Abort)), [false, false, false, true, false, false]);
     }
 }

@@ -53,16 +53,7 @@ impl Running {
             Request::EndTxn(EndTxnRequest { producer, committed }) => {
                 let known = self.coordinates(&producer.transactional_id, site);
                 let known = known.and_then(|_| self.transactions.of(&producer));
-                let next = known.and_then(|known| match known.state {
-                    TransactionState::Ongoing => {
-                        Ok(Some(known.at(TransactionState::Prepare(committed), now)))
-                    }
-                    TransactionState::Complete(result) if result == committed => Ok(None),
-                    TransactionState::Prepare(result) if result == committed => {
-                        Err(Error::ConcurrentTransactions)
-                    }
-                    _ => Err(Error::InvalidTxnState),
-                });
+                let next = known.and_then(|known| known.end(committed, now));
                 self.change(caller, Aim::End, &producer.transactional_id, next, site, out);
             }
             other => unreachable!("{} is taken elsewhere", other.name()),
@@ -95,29 +86,21 @@ impl Running {
         if let Err(error) = self.coordinates(&id, site) {
             return self.answer(caller, refusal(&Aim::Init, error), out);
         }
-        let now = out.now();
+        let (now, timeout) = (out.now(), request.transaction_timeout);
         let known = self.transactions.entry(&id);
-        let abort = TransactionState::Prepare(TransactionResult::Abort);
-        let (aim, next) = match &known.metadata {
-            _ if known.pending.is_some() => (Aim::Init, Err(Error::ConcurrentTransactions)),
-            None => match self.errands.take_id(turn!(self, site, out)) {
-                None => (Aim::Init, Err(Error::CoordinatorLoadInProgress)),
-                Some(producer) => {
-                    let timeout = request.transaction_timeout;
-                    (Aim::Init, Ok(Some(TransactionMetadata::new(producer, timeout, now))))
-                }
-            },
-            Some(known) => match known.state {
-                TransactionState::Ongoing => (Aim::Fence, Ok(Some(known.at(abort, now).fenced()))),
-                TransactionState::Prepare(_) => (Aim::Init, Err(Error::ConcurrentTransactions)),
-                TransactionState::Empty | TransactionState::Complete(_) => {
-                    let mut next = known.at(TransactionState::Empty, now).fenced();
-                    next.timeout = request.transaction_timeout;
-                    (Aim::Init, Ok(Some(next)))
-                }
-            },
+        let next = match &known.metadata {
+            _ if known.pending.is_some() => Err(Error::ConcurrentTransactions),
+            Some(known) => known.init(timeout, now),
+            None => {
+                let new = |producer| TransactionMetadata::new(producer, timeout, now);
+                let producer = self.errands.take_id(turn!(self, site, out));
+                producer.map(|it| (Aim::Init, new(it))).ok_or(Error::CoordinatorLoadInProgress)
+            }
         };
-        self.change(caller, aim, &id, next, site, out);
+        match next {
+            Err(error) => self.answer(caller, refusal(&Aim::Init, error), out),
+            Ok((aim, next)) => self.write_transaction(&id, next, Some((caller, aim)), site, out),
+        }
     }
 
     fn add(
@@ -131,10 +114,7 @@ impl Running {
     ) {
         let known = self.coordinates(&by.transactional_id, site);
         let known = known.and_then(|_| self.transactions.of(by));
-        let next = known.and_then(|known| match known.state {
-            TransactionState::Prepare(_) => Err(Error::ConcurrentTransactions),
-            _ => Ok(known.with(more, out.now())),
-        });
+        let next = known.and_then(|known| known.add(more, out.now()));
         self.change(caller, aim, &by.transactional_id, next, site, out);
     }
 
@@ -280,8 +260,7 @@ impl Running {
             match (&known.pending, known.metadata.clone()) {
                 (Some(Pending::Markers { calls: 0, .. }), _) => self.send_markers(&id, site, out),
                 (None, Some(open)) if ends_at(&open).is_some_and(|end| end <= now) => {
-                    let abort = TransactionState::Prepare(TransactionResult::Abort);
-                    self.write_transaction(&id, open.at(abort, now).fenced(), None, site, out);
+                    self.write_transaction(&id, open.abort(now), None, site, out);
                 }
                 _ => {}
             }
@@ -390,7 +369,8 @@ fn settled(aim: &Aim, error: Option<Error>) -> Response {
     match aim {
         Aim::AddPartitions => AddPartitionsToTxnResponse { error }.into(),
         Aim::AddOffsets => AddOffsetsToTxnResponse { error }.into(),
-        Aim::Init | Aim::Fence | Aim::End => EndTxnResponse { error }.into(),
+        Aim::End => EndTxnResponse { error }.into(),
+        Aim::Init | Aim::Fence => unreachable!("a producer is told its id and epoch"),
     }
 }
 
