@@ -7,6 +7,7 @@
 
 use super::Bootstrap;
 use super::dialogue::{Asking, Next, Outcome};
+use super::exception::Exception;
 use crate::kafka::client::BROKER_TO_ASK;
 use crate::kafka::error::{Error, Remedy};
 use crate::kafka::id::{BrokerId, GroupId, TopicName, TopicPartition};
@@ -34,8 +35,8 @@ pub enum Halt {
 /// An exception, as the tool shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The class, without its package.
-    pub exception: &'static str,
+    /// Its class.
+    pub exception: Exception,
     /// What it says.
     pub message: String,
     /// What had caused it, if that is another exception.
@@ -52,17 +53,17 @@ impl Failure {
     /// What a broker has refused, in its words or in the protocol's.
     pub fn refused(error: Error, message: Option<&str>) -> Failure {
         let message = message.unwrap_or_else(|| default_message(error)).to_owned();
-        Failure::new(error.exception(), message)
+        Failure::new(Exception::Refusal(error), message)
     }
 
     /// An exception without a cause.
-    pub fn new(exception: &'static str, message: String) -> Failure {
+    pub fn new(exception: Exception, message: String) -> Failure {
         Failure { exception, message, cause: None }
     }
 
-    /// The class with its package.
-    pub fn class(&self) -> String {
-        format!("org.apache.kafka.common.errors.{}", self.exception)
+    /// The class and what it says, as Java prints an exception.
+    pub fn thrown(&self, release: Release) -> String {
+        format!("{}: {}", self.exception.class(release), self.message)
     }
 }
 
@@ -396,7 +397,7 @@ impl<'a> Admin<'a> {
             "org.apache.kafka.common.errors.DisconnectException: Cancelled {call} request with \
              correlation id {tries} due to node {node} being disconnected"
         );
-        Failure { exception: "TimeoutException", message, cause: Some(cause) }
+        Failure { cause: Some(cause), ..Failure::new(TIMEOUT, message) }
     }
 }
 
@@ -406,10 +407,12 @@ fn leader_of(known: &[TopicMetadata], partition: &TopicPartition) -> Option<Brok
     (of.leader_id != BrokerId::NONE).then_some(of.leader_id)
 }
 
+const TIMEOUT: Exception = Exception::Refusal(Error::RequestTimedOut);
+
 /// A call that nobody could be found for.
 fn timed_out(call: &str) -> Failure {
     let message = format!("Timed out waiting for a node assignment. Call: {call}");
-    Failure::new("TimeoutException", message)
+    Failure::new(TIMEOUT, message)
 }
 
 fn is_not_controller(answer: &Response) -> bool {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::admin::{Admin, Failure, Halt};
 use super::dialogue::Next;
+use super::exception::Exception;
 use super::{Arguments, Usage};
 use crate::kafka::admin::{
     AlterConfigOp, ConfigResource, ConfigSource, DescribeConfigsRequest,
@@ -101,7 +102,7 @@ impl Configs {
             self.delete.iter().filter(|key| !config.contains_key(*key)).map(|key| &**key).collect();
         if !missing.is_empty() {
             let message = format!("Invalid config(s): {}", missing.join(","));
-            return Err(Failure::new(INVALID_CONFIGURATION, message).into());
+            return Err(Failure::new(INVALID_CONFIG, message).into());
         }
         config.extend(self.set.iter().cloned());
         self.delete.iter().for_each(|key| drop(config.remove(key)));
@@ -109,10 +110,10 @@ impl Configs {
             let look = Op::Exists { path: znodes::topic(topic), watch: false };
             if admin.in_zookeeper(vec![look])?[0].is_err() {
                 let message = format!("Topic \"{topic}\" does not exist.");
-                return Err(Failure::new(ADMIN_OPERATION, message).into());
+                return Err(Failure::new(Exception::AdminOperation, message).into());
             }
             check_topic_configs(&config)
-                .map_err(|words| Halt::from(Failure::new(CONFIG_EXCEPTION, words)))?;
+                .map_err(|words| Halt::from(Failure::new(Exception::Config, words)))?;
         }
         let data = znodes::encode_config(&config);
         let set = Op::SetData { path: path.clone(), data: data.clone(), version: -1 };
@@ -172,7 +173,7 @@ impl Configs {
             return Ok(());
         }
         let message = format!("Invalid config(s): {}", missing.join(","));
-        Err(Failure::new(Error::InvalidConfig.exception(), message).into())
+        Err(Failure::new(INVALID_CONFIG, message).into())
     }
 
     // Source: ConfigCommand (2.3), (2.4)
@@ -197,12 +198,11 @@ impl Configs {
 
     fn failed(&self, why: &Failure, admin: &Admin<'_>) -> String {
         let head = "Error while executing config command with args";
+        let cause = why.thrown(admin.release());
         if self.are_in_zookeeper(admin.release()) {
-            let (place, class) = (admin.zookeeper_connect(), why.exception);
-            let shown = &self.shown;
-            return format!("{head} '--zookeeper {place} {shown}'\n{class}: {}\n", why.message);
+            let (place, shown) = (admin.zookeeper_connect(), &self.shown);
+            return format!("{head} '--zookeeper {place} {shown}'\n{cause}\n");
         }
-        let cause = format!("{}: {}", why.class(), why.message);
         format!(
             "{head} '--bootstrap-server {} {}'\n\
              java.util.concurrent.ExecutionException: {cause}\nCaused by: {cause}\n",
@@ -212,9 +212,7 @@ impl Configs {
     }
 }
 
-const INVALID_CONFIGURATION: &str = "org.apache.kafka.common.errors.InvalidConfigurationException";
-const CONFIG_EXCEPTION: &str = "org.apache.kafka.common.config.ConfigException";
-const ADMIN_OPERATION: &str = "kafka.admin.AdminOperationException";
+const INVALID_CONFIG: Exception = Exception::Refusal(Error::InvalidConfig);
 
 /// A broker's settings are that broker's affair, all others anybody's.
 // Source: KafkaAdminClient.nodeFor

@@ -35,7 +35,7 @@ impl ConsoleConsumer {
         match self.read_all(admin) {
             Ok(printed) => Ok(printed),
             Err(Halt::Waits(next)) => Err(next),
-            Err(Halt::Failed(why)) => Ok(format!("{}: {}\n", why.class(), why.message)),
+            Err(Halt::Failed(why)) => Ok(format!("{}\n", why.thrown(admin.release()))),
         }
     }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::admin::{Admin, Failure, Halt};
 use super::dialogue::Next;
+use super::exception::Exception;
 use super::groups_text::{self as text, Detail, MemberRow, OffsetRow, StateRow};
 use super::{Arguments, Usage};
 use crate::kafka::error::Error;
@@ -20,6 +21,7 @@ use crate::kafka::message::{
     Isolation, ListGroupsRequest, ListOffsetsAt, MemberIdentity, OffsetCommitRequest,
     OffsetDeleteRequest, OffsetFetchRequest, Response,
 };
+use crate::kafka::release::Release;
 use crate::sim::{OrdMap, sort};
 
 /// What it is asked to do.
@@ -136,7 +138,7 @@ impl ConsumerGroups {
         match done {
             Ok(()) => Ok(printed),
             Err(Halt::Waits(next)) => Err(next),
-            Err(Halt::Failed(why)) => Ok(printed + &failed(&why)),
+            Err(Halt::Failed(why)) => Ok(printed + &failed(&why, admin.release())),
         }
     }
 
@@ -261,11 +263,11 @@ impl ConsumerGroups {
                             "Cannot shift offset for partition {partition} since there is no \
                              current committed offset"
                         );
-                        return Err(Failure::new("IllegalArgumentException", message).into());
+                        return Err(Failure::new(Exception::IllegalArgument, message).into());
                     }
                 },
             };
-            offsets.push((partition.clone(), wanted.clamp(start, end)));
+            offsets.push((partition.clone(), wanted.min(end).max(start)));
         }
         Ok(offsets)
     }
@@ -311,9 +313,8 @@ impl ConsumerGroups {
         for (group, why) in refused {
             printed.push_str(&format!(
                 "* Group '{group}' could not be deleted due to: \
-                 java.util.concurrent.ExecutionException: {}: {}\n",
-                why.class(),
-                why.message
+                 java.util.concurrent.ExecutionException: {}\n",
+                why.thrown(admin.release())
             ));
         }
         if !done.is_empty() {
@@ -360,7 +361,7 @@ impl ConsumerGroups {
                 None => "Successful".to_owned(),
                 Some(error) => {
                     let why = Failure::refused(error, None);
-                    format!("Error: :{}: {}", why.class(), why.message)
+                    format!("Error: :{}", why.thrown(admin.release()))
                 }
             };
             let number = partition.partition.to_string();
@@ -426,8 +427,12 @@ fn topic_as_given((topic, numbers): &(Arc<str>, Vec<i32>)) -> String {
 
 /// The text of a command that has failed altogether.
 // Source: ConsumerGroupCommand.run, printError
-fn failed(why: &Failure) -> String {
-    let cause = format!("{}: {}", why.class(), why.message);
+// Real: behind a bad argument all options follow; here not, because the line says enough.
+fn failed(why: &Failure, release: Release) -> String {
+    if why.exception == Exception::IllegalArgument {
+        return format!("{}\n", why.message);
+    }
+    let cause = why.thrown(release);
     let wrapped = format!("java.util.concurrent.ExecutionException: {cause}");
     let text = text::failure(&format!("Executing consumer group command failed due to {cause}"));
     let root = why.cause.as_ref().map(|root| format!("\nCaused by: {root}"));

@@ -7,10 +7,11 @@
 use super::admin::{Admin, Failure, Halt};
 use super::dialogue::Next;
 use super::{Arguments, Usage};
-use crate::kafka::admin::{ElectLeadersRequest, ElectionType};
+use crate::kafka::admin::{ElectLeadersRequest, ElectionType, Refusal};
 use crate::kafka::error::Error;
 use crate::kafka::id::TopicPartition;
 use crate::kafka::message::Response;
+use crate::kafka::release::Release;
 use crate::sim::Span;
 
 /// What it is asked to do.
@@ -47,14 +48,16 @@ impl LeaderElection {
         let timeout = Span::secs(30);
         let request = ElectLeadersRequest { election_type: self.kind, partitions, timeout };
         match admin.controller("electLeaders", request.into()) {
-            Ok(Response::ElectLeaders(answer)) => Ok(self.told(&answer.replica_election_results)),
+            Ok(Response::ElectLeaders(answer)) => {
+                Ok(self.told(&answer.replica_election_results, admin.release()))
+            }
             Ok(other) => panic!("elect-leaders was answered by {}", other.name()),
             Err(Halt::Waits(next)) => Err(next),
-            Err(Halt::Failed(why)) => Ok(format!("{}: {}\n", why.class(), why.message)),
+            Err(Halt::Failed(why)) => Ok(format!("{}\n", why.thrown(admin.release()))),
         }
     }
 
-    fn told(&self, results: &[(TopicPartition, Option<crate::kafka::admin::Refusal>)]) -> String {
+    fn told(&self, results: &[(TopicPartition, Option<Refusal>)], release: Release) -> String {
         let kind = match self.kind {
             ElectionType::Preferred => "PREFERRED",
             ElectionType::Unclean => "UNCLEAN",
@@ -70,9 +73,8 @@ impl LeaderElection {
                     let why = Failure::refused(why.error, why.error_message.as_deref());
                     failed.push_str(&format!(
                         "Error completing leader election ({kind}) for partition: {partition}: \
-                         {}: {}\n",
-                        why.class(),
-                        why.message
+                         {}\n",
+                        why.thrown(release)
                     ));
                 }
             }

@@ -10,6 +10,7 @@ pub mod console_consumer;
 pub mod consumer_groups;
 pub mod dialogue;
 pub mod dump_log;
+pub mod exception;
 pub mod groups_text;
 pub mod leader_election;
 mod reassign_in_zookeeper;

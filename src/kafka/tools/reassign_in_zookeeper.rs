@@ -7,6 +7,7 @@
 
 use super::Admin;
 use super::admin::{Failure, Halt};
+use super::exception::Exception;
 use super::reassign_partitions::{ReassignPartitions, Replicas, joined, json};
 use super::topics_in_zookeeper::{get, registered};
 use crate::kafka::id::{BrokerId, TopicName, TopicPartition};
@@ -108,5 +109,5 @@ impl ReassignPartitions {
 }
 
 fn refused(words: &str) -> Halt {
-    Failure::new("AdminCommandFailedException", words.to_owned()).into()
+    Failure::new(Exception::AdminCommandFailed, words.to_owned()).into()
 }

@@ -8,6 +8,7 @@
 
 use super::admin::{Admin, Failure, Halt};
 use super::dialogue::Next;
+use super::exception::Exception;
 use super::{Arguments, Usage};
 use crate::kafka::admin::{
     AlterConfigOp, AlterPartitionReassignmentsRequest, ConfigResource,
@@ -66,14 +67,14 @@ impl ReassignPartitions {
         };
         match done {
             Err(Halt::Failed(why)) if old => Ok(format!(
-                "Partitions reassignment failed due to {0}\n\
-                 kafka.common.AdminCommandFailedException: {0}\n\n",
-                why.message
+                "Partitions reassignment failed due to {}\n{}\n\n",
+                why.message,
+                why.thrown(admin.release())
             )),
             Ok(printed) => Ok(printed),
             Err(Halt::Waits(next)) => Err(next),
             Err(Halt::Failed(why)) => {
-                Ok(format!("Error: {0}\n{1}: {0}\n\n", why.message, class(&why)))
+                Ok(format!("Error: {}\n{}\n\n", why.message, why.thrown(admin.release())))
             }
         }
     }
@@ -110,8 +111,8 @@ impl ReassignPartitions {
         match wanted.into_iter().find(|id| !known.contains(id)) {
             None => Ok(()),
             Some(id) => {
-                Err(Failure::new("AdminCommandFailedException", format!("Unknown broker id {id}"))
-                    .into())
+                let words = format!("Unknown broker id {id}");
+                Err(Failure::new(Exception::AdminCommandFailed, words).into())
             }
         }
     }
@@ -207,15 +208,6 @@ impl ReassignPartitions {
         let request = IncrementalAlterConfigsRequest { resources: resources.collect() };
         admin.some("incrementalAlterConfigs", request.into())?;
         Ok(())
-    }
-}
-
-fn class(why: &Failure) -> String {
-    match why.exception {
-        "AdminCommandFailedException" => {
-            "org.apache.kafka.server.common.AdminCommandFailedException".into()
-        }
-        _ => why.class(),
     }
 }
 

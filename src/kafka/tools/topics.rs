@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use super::admin::{Admin, Failure, Halt};
+use super::exception::Exception;
 use super::topics_text::{
     COLLISION, PartitionDescription, TopicDescription, describe, failure, first_failure,
 };
@@ -277,18 +278,16 @@ impl Topics {
 // Source: TopicCommand.main
 fn told(why: &Failure, release: Release) -> String {
     if release.topics_tool_is_the_first() {
-        return first_failure(why);
+        return first_failure(why, release);
     }
-    match why.exception == ILLEGAL_ARGUMENT || release.tools_tell_what_is_created() {
+    match why.exception == Exception::IllegalArgument || release.tools_tell_what_is_created() {
         true => failure(&why.message),
-        false => failure(&format!("{}: {}", why.class(), why.message)),
+        false => failure(&why.thrown(release)),
     }
 }
 
-const ILLEGAL_ARGUMENT: &str = "IllegalArgumentException";
-
 pub(super) fn plain(message: &str) -> Halt {
-    Halt::Failed(Failure::new(ILLEGAL_ARGUMENT, message.to_owned()))
+    Halt::Failed(Failure::new(Exception::IllegalArgument, message.to_owned()))
 }
 
 /// `1:2,2:1` as lists of brokers, one a partition.

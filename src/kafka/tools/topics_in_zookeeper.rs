@@ -9,9 +9,11 @@ use std::sync::Arc;
 
 use super::Admin;
 use super::admin::{Failure, Halt};
+use super::exception::Exception;
 use super::topics::{Topics, check_assignment, plain};
 use super::topics_text::{COLLISION, PartitionDescription, TopicDescription, describe};
 use crate::kafka::broker::{check_topic_configs, check_topic_name};
+use crate::kafka::error::Error;
 use crate::kafka::id::{BrokerId, TopicName, TopicPartition};
 use crate::kafka::java_hash::{self, Filling};
 use crate::kafka::placement::{Candidate, Deal, PlacementError, place};
@@ -51,7 +53,7 @@ impl Topics {
         };
         check_topic_name(&name, admin.release()).map_err(|words| {
             match admin.release().topics_tool_is_the_first() {
-                true => Failure::new("InvalidTopicException", words).into(),
+                true => Failure::new(Exception::Refusal(Error::InvalidTopic), words).into(),
                 false => plain(&words),
             }
         })?;
@@ -61,7 +63,7 @@ impl Topics {
                 true => Ok(()),
                 false if admin.release().topics_tool_is_the_first() => {
                     let words = format!("Topic \"{name}\" already exists.");
-                    Err(Failure::new("TopicExistsException", words).into())
+                    Err(Failure::new(Exception::Refusal(Error::TopicAlreadyExists), words).into())
                 }
                 false => Err(plain(&format!("Topic '{name}' already exists."))),
             };
@@ -194,7 +196,7 @@ impl Topics {
         let now = i32::try_from(known.len()).expect("partitions are counted in i32");
         if count <= now && is_first {
             let words = "The number of partitions for a topic can only be increased".into();
-            return Err(Failure::new("AdminOperationException", words).into());
+            return Err(Failure::new(Exception::AdminOperation, words).into());
         }
         if count <= now {
             return Err(plain(&format!(
@@ -227,7 +229,8 @@ impl Topics {
         let names = self.names(admin)?;
         match &self.topic {
             Some(topic) if names.is_empty() && admin.release().topics_tool_is_the_first() => {
-                Err(Failure::new("", format!("Topic {topic} does not exist")).into())
+                Err(Failure::new(Exception::Unthrown, format!("Topic {topic} does not exist"))
+                    .into())
             }
             Some(topic) if names.is_empty() && !self.if_exists => {
                 let place = admin.zookeeper_connect();
@@ -347,7 +350,7 @@ fn refuse(error: PlacementError, admin: &Admin<'_>) -> Halt {
         }
     };
     match admin.release().topics_tool_is_the_first() {
-        true => Failure::new("AdminOperationException", message).into(),
+        true => Failure::new(Exception::AdminOperation, message).into(),
         false => plain(&message),
     }
 }

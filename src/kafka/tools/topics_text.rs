@@ -6,6 +6,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use super::admin::Failure;
+use super::exception::Exception;
 use crate::kafka::id::{BrokerId, TopicName};
 use crate::kafka::release::Release;
 
@@ -108,15 +109,15 @@ pub fn failure(why: &str) -> String {
 
 /// The same as it was told first, with the exception; one without a class is told plainly.
 // Source: TopicCommand.main (0.8.2)
-pub fn first_failure(why: &Failure) -> String {
-    let (class, words) = (why.exception, &why.message);
-    let package = match class {
-        "" => return format!("{words}\n"),
-        "AdminOperationException" => "kafka.admin",
-        "NumberFormatException" | "IllegalArgumentException" => "java.lang",
-        _ => "kafka.common",
-    };
-    format!("Error while executing topic command {words}\n{package}.{class}: {words}\n\n")
+pub fn first_failure(why: &Failure, release: Release) -> String {
+    let words = &why.message;
+    match why.exception {
+        Exception::Unthrown => format!("{words}\n"),
+        _ => {
+            let thrown = why.thrown(release);
+            format!("Error while executing topic command {words}\n{thrown}\n\n")
+        }
+    }
 }
 
 #[cfg(test)]
