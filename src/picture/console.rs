@@ -10,7 +10,9 @@ use crate::cluster::{COMMANDS, Command};
 use crate::lab::Lab;
 use crate::sim::{Power, ProcessName, SimTime};
 use crate::text::Phrase;
-use crate::zk::cli::{self, Hand};
+use crate::zk::cli::{self, Cli, Hand};
+use crate::zk::client::State;
+use crate::zk::settings::Switch;
 use crate::zk::shell::Shell;
 
 /// The client that the page types at.
@@ -82,7 +84,8 @@ fn shell(run: Run<'_>) -> Option<(Power, &Shell)> {
 
 fn zk_cli(run: Run<'_>) -> Pane {
     let Some((_, shell)) = shell(run) else {
-        let (lines, prompt, history) = (Vec::new(), "[zk: (CLOSED) 0] ".into(), Vec::new());
+        let prompt = Cli::new("", Switch::On).prompt(State::Closed);
+        let (lines, history) = (Vec::new(), Vec::new());
         return Pane { about: Phrase::key("console.nobody"), lines, prompt, history };
     };
     let session = shell.client().and_then(|client| Some((client.server()?, client.session())));
@@ -179,6 +182,8 @@ fn shared<'a>(one: &'a str, other: &str) -> &'a str {
 }
 
 /// The paths of the znodes that a path could go on to.
+// Real: the client asks its server for the children; here what the newest server has is looked at,
+// because a line that is not entered yet must not change the run.
 fn children(path: &str, run: Run<'_>) -> Vec<String> {
     let Some((parent, _)) = path.rsplit_once('/') else { return Vec::new() };
     let Some((_, database)) = witness(run.cluster) else { return Vec::new() };

@@ -10,6 +10,8 @@ use crate::kafka::id::{GroupId, ProducerEpoch, ProducerId, TopicPartition};
 use crate::kafka::message::{TransactionResult, TxnOffsetCommitRequest, TxnOffsetCommitResponse};
 
 impl GroupCoordinator {
+    // Real: from 2.5 on the request names the member and its generation, and is refused if they are
+    // not the group's (KIP-447); here it names neither, because only the epoch is played to fence.
     // Source: KafkaApis.handleTxnOffsetCommitRequest, GroupCoordinator.handleTxnCommitOffsets
     pub(super) fn txn_offset_commit(
         &mut self,

@@ -52,6 +52,8 @@ impl Replicas {
     }
 
     /// Takes the marker of a transaction's end in each partition.
+    // Real: a marker of an older coordinator epoch than the last is refused; here it is taken,
+    // because whoever led before says the same: the decision was in its log.
     pub fn append_markers(
         &mut self,
         caller: Caller,
