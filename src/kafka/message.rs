@@ -606,6 +606,13 @@ pub struct MemberIdentity {
     pub group_instance_id: Option<Arc<str>>,
 }
 
+impl MemberIdentity {
+    /// Whether it is nobody's: who only commits, and is in no group.
+    pub fn is_simple(&self) -> bool {
+        self.generation_id.0 < 0
+    }
+}
+
 /// Asks for the own share; the leader's brings everybody's.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SyncGroupRequest {

@@ -7,7 +7,12 @@
 //! are when racks are known.*
 
 use super::id::BrokerId;
-use crate::sim::{OrdMap, OrdSet};
+use crate::sim::{Draw, OrdMap, OrdSet};
+
+/// Which broker of the list leads partition 0.
+pub const START: Draw = Draw("placement-start");
+/// How far from the first replica the second lies.
+pub const SHIFT: Draw = Draw("placement-shift");
 
 /// One broker that may get replicas.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

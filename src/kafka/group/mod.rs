@@ -30,6 +30,9 @@ pub use desk::{AppendId, Caller, Desk, Dice, GroupFact, GroupNumber, GroupTimer}
 pub use desk::{MemberNumber, Removal, Wish};
 pub use state::{Group, GroupState, InitialDelay, Member, Seniority};
 
+/// Where clients are, as their brokers see it.
+const CLIENT_HOST: &str = "/127.0.0.1";
+
 /// The settings of a broker that concern groups.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GroupSettings {

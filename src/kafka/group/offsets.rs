@@ -47,7 +47,7 @@ impl GroupCoordinator {
     // Source: GroupCoordinator.validateOffsetCommit
     fn may_commit(&mut self, member: &MemberIdentity, desk: &mut Desk<'_>) -> Result<(), Error> {
         self.speaks_for(&member.group_id)?;
-        let simple = member.generation_id.0 < 0;
+        let simple = member.is_simple();
         match self.turn(&member.group_id, desk) {
             Some(mut turn) => turn.may_commit(member),
             None if simple => Ok(()),
@@ -239,7 +239,7 @@ impl GroupCoordinator {
 
 impl Turn<'_, '_> {
     fn may_commit(&mut self, member: &MemberIdentity) -> Result<(), Error> {
-        let simple = member.generation_id.0 < 0;
+        let simple = member.is_simple();
         let named = !member.member_id.as_str().is_empty() || member.group_instance_id.is_some();
         match self.group.state {
             GroupState::Dead => return Err(Error::CoordinatorNotAvailable),
@@ -372,7 +372,7 @@ fn describe(group: &Group) -> DescribedGroup {
         member_id: member.member_id.clone(),
         group_instance_id: member.group_instance_id.clone(),
         client_id: member.client_id.clone(),
-        client_host: "/127.0.0.1".into(),
+        client_host: super::CLIENT_HOST.into(),
         member_metadata: if stable { member.metadata(&protocol) } else { no_subscription() },
         member_assignment: if stable { member.assignment.clone() } else { answer::nothing() },
     };

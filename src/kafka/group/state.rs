@@ -285,7 +285,7 @@ impl Group {
             member_id: member.member_id.clone(),
             group_instance_id: member.group_instance_id.clone(),
             client_id: member.client_id.clone(),
-            client_host: "/127.0.0.1".into(),
+            client_host: super::CLIENT_HOST.into(),
             rebalance_timeout: member.rebalance_timeout,
             session_timeout: member.session_timeout,
             subscription: member.metadata(&protocol),

@@ -8,6 +8,7 @@
 use super::Bootstrap;
 use super::dialogue::{Asking, Next, Outcome};
 use super::exception::Exception;
+use crate::kafka::admin::Refusal;
 use crate::kafka::client::BROKER_TO_ASK;
 use crate::kafka::error::{Error, Remedy};
 use crate::kafka::id::{BrokerId, GroupId, TopicName, TopicPartition};
@@ -67,6 +68,12 @@ impl Failure {
     }
 }
 
+impl From<Refusal> for Failure {
+    fn from(why: Refusal) -> Failure {
+        Failure::refused(why.error, why.error_message.as_deref())
+    }
+}
+
 impl From<Failure> for Halt {
     fn from(failure: Failure) -> Halt {
         Halt::Failed(failure)
@@ -112,7 +119,24 @@ pub struct Admin<'a> {
     patience: Span,
 }
 
-type Told<T> = Result<T, Halt>;
+/// What a step of a tool has come to.
+pub(super) type Told<T> = Result<T, Halt>;
+
+/// What a broker says to a question of this kind; it says nothing else.
+macro_rules! answer {
+    ($answer:expr, $kind:ident) => {
+        match $answer {
+            Response::$kind(answer) => answer,
+            other => panic!(concat!(stringify!($kind), " was answered by {}"), other.name()),
+        }
+    };
+}
+pub(super) use answer;
+
+/// Goes on if nothing was refused.
+pub(super) fn accepted(refusal: Option<Refusal>) -> Told<()> {
+    refusal.map_or(Ok(()), |why| Err(Failure::from(why).into()))
+}
 
 impl<'a> Admin<'a> {
     /// A client that knows these brokers' addresses and nothing else.
@@ -178,10 +202,8 @@ impl<'a> Admin<'a> {
     pub fn metadata(&mut self, topics: Option<Vec<TopicName>>) -> Told<Vec<TopicMetadata>> {
         self.ready()?;
         let request = MetadataRequest { topics, allow_auto_topic_creation: false };
-        match self.any("metadata", request.into())? {
-            Response::Metadata(answer) => Ok(self.learn(answer)),
-            other => panic!("metadata was answered by {}", other.name()),
-        }
+        let answer = answer!(self.any("metadata", request.into())?, Metadata);
+        Ok(self.learn(answer))
     }
 
     /// Asks whichever broker is at hand, once it is known who there is.
@@ -243,15 +265,12 @@ impl<'a> Admin<'a> {
         let call = format!("{call}(api=FIND_COORDINATOR)");
         loop {
             let request = FindCoordinatorRequest { key: CoordinatorKey::Group(group.clone()) };
-            match self.any(&call, request.into())? {
-                Response::FindCoordinator(answer) => match answer.coordinator {
-                    Ok(address) => return Ok(address),
-                    Err(error) if error.remedy() == Remedy::Fail => {
-                        return Err(Failure::refused(error, None).into());
-                    }
-                    Err(_) => self.backoff(&call, deadline, RETRY_BACKOFF)?,
-                },
-                other => panic!("find-coordinator was answered by {}", other.name()),
+            match answer!(self.any(&call, request.into())?, FindCoordinator).coordinator {
+                Ok(address) => return Ok(address),
+                Err(error) if error.remedy() == Remedy::Fail => {
+                    return Err(Failure::refused(error, None).into());
+                }
+                Err(_) => self.backoff(&call, deadline, RETRY_BACKOFF)?,
             }
         }
     }
@@ -301,10 +320,8 @@ impl<'a> Admin<'a> {
             let isolation_level = Isolation::ReadUncommitted;
             let request =
                 ListOffsetsRequest { replica_id: BrokerId::NONE, isolation_level, topics };
-            match self.broker("listOffsets(api=LIST_OFFSETS)", leader, request.into())? {
-                Response::ListOffsets(answer) => found.extend(answer.topics),
-                other => panic!("list-offsets was answered by {}", other.name()),
-            }
+            let answer = self.broker("listOffsets(api=LIST_OFFSETS)", leader, request.into())?;
+            found.extend(answer!(answer, ListOffsets).topics);
         }
         let offset = |partition: &TopicPartition| {
             let answer = found.iter().find(|(of, _)| of == partition);

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::admin::{Admin, Failure, Halt};
+use super::admin::{Admin, Failure, Halt, Told, accepted, answer};
 use super::dialogue::Next;
 use super::exception::Exception;
 use super::{Arguments, Usage};
@@ -35,8 +35,6 @@ pub struct Configs {
     /// Its words, for the text of a failure.
     shown: Arc<str>,
 }
-
-type Told<T> = Result<T, Halt>;
 
 impl Configs {
     /// Reads the command line, of which `shown` are the words.
@@ -133,31 +131,19 @@ impl Configs {
         let ops = set.chain(delete).map(|(name, op)| (name.clone(), op)).collect();
         let resources = vec![(self.resource.clone(), ops)];
         let request = IncrementalAlterConfigsRequest { resources };
-        match to(admin, &self.resource, "incrementalAlterConfigs", request.into())? {
-            Response::IncrementalAlterConfigs(answer) => {
-                match answer.responses.into_iter().find_map(|(_, refusal)| refusal) {
-                    Some(why) => {
-                        Err(Failure::refused(why.error, why.error_message.as_deref()).into())
-                    }
-                    None => Ok(()),
-                }
-            }
-            other => panic!("incremental-alter-configs was answered by {}", other.name()),
-        }
+        let answer = to(admin, &self.resource, "incrementalAlterConfigs", request.into())?;
+        let responses = answer!(answer, IncrementalAlterConfigs).responses;
+        accepted(responses.into_iter().find_map(|(_, refusal)| refusal))
     }
 
     /// What is to be deleted must be set.
     fn check_deleted(&self, admin: &mut Admin<'_>) -> Told<()> {
         let request = DescribeConfigsRequest { resources: vec![self.resource.clone()] };
-        let set = match to(admin, &self.resource, "describeConfigs", request.into())? {
-            Response::DescribeConfigs(mut answer) => match answer.results.pop() {
-                Some((_, Ok(entries))) => entries,
-                Some((_, Err(why))) => {
-                    return Err(Failure::refused(why.error, why.error_message.as_deref()).into());
-                }
-                None => Vec::new(),
-            },
-            other => panic!("describe-configs was answered by {}", other.name()),
+        let answer = to(admin, &self.resource, "describeConfigs", request.into())?;
+        let set = match answer!(answer, DescribeConfigs).results.pop() {
+            Some((_, Ok(entries))) => entries,
+            Some((_, Err(why))) => return Err(Failure::from(why).into()),
+            None => Vec::new(),
         };
         let own = match self.resource {
             ConfigResource::Topic(_) => ConfigSource::DynamicTopic,

@@ -4,7 +4,7 @@
 //!
 //! *Invariant: it prints values, one a line, and at last how many.*
 
-use super::admin::{Admin, Halt};
+use super::admin::{Admin, Halt, answer};
 use super::dialogue::Next;
 use super::{Arguments, Usage};
 use crate::kafka::id::{BrokerId, Offset, TopicPartition};
@@ -82,9 +82,7 @@ impl ConsoleConsumer {
             min_bytes: 1,
             topics: vec![partition],
         };
-        let Response::Fetch(answer) = admin.broker("fetch", leader, request.into())? else {
-            panic!("fetch was answered by something else");
-        };
+        let answer = answer!(admin.broker("fetch", leader, request.into())?, Fetch);
         let records = answer.responses.iter().flat_map(|of| &of.records);
         let records = records.flat_map(|batch| batch.enumerate());
         let wanted: Vec<_> = records.filter(|(offset, _)| *offset >= from).collect();

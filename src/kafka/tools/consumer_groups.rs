@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use super::admin::{Admin, Failure, Halt};
+use super::admin::{Admin, Failure, Halt, Told, answer};
 use super::dialogue::Next;
 use super::exception::Exception;
 use super::groups_text::{self as text, Detail, MemberRow, OffsetRow, StateRow};
@@ -86,8 +86,6 @@ const VERBS: &[(&str, Verb)] = &[
     ("--delete", Verb::Delete),
     ("--delete-offsets", Verb::DeleteOffsets),
 ];
-
-type Told<T> = Result<T, Halt>;
 
 impl ConsumerGroups {
     /// Reads the command line.
@@ -340,7 +338,7 @@ impl ConsumerGroups {
         };
         let call = "deleteConsumerGroupOffsets";
         let (_, answer) = admin.of_group(call, group, request.into(), error_of)?;
-        let Response::OffsetDelete(answer) = answer else { panic!("the answer is another one's") };
+        let answer = answer!(answer, OffsetDelete);
         if let Some(error) = answer.error {
             return Err(Failure::refused(error, None).into());
         }
@@ -465,10 +463,8 @@ fn listed(admin: &mut Admin<'_>) -> Told<Vec<(GroupId, &'static str)>> {
     let mut groups = Vec::new();
     for node in nodes {
         let request = ListGroupsRequest { states_filter: Vec::new() };
-        match admin.broker("listConsumerGroups", node, request.into())? {
-            Response::ListGroups(answer) => groups.extend(answer.groups),
-            other => panic!("list-groups was answered by {}", other.name()),
-        }
+        let answer = admin.broker("listConsumerGroups", node, request.into())?;
+        groups.extend(answer!(answer, ListGroups).groups);
     }
     java_hash::in_table_order(&mut groups, Filling::Full, |(group, _)| {
         java_hash::hash(group.as_str())
@@ -484,17 +480,11 @@ fn describe(admin: &mut Admin<'_>, group: &GroupId) -> Told<(BrokerAddress, Desc
     };
     let call = "describeConsumerGroups";
     let (coordinator, answer) = admin.of_group(call, group, request.into(), error_of)?;
-    match answer {
-        Response::DescribeGroups(mut answer) => {
-            let described = answer.groups.pop().expect("one group was asked for");
-            match described.error {
-                Some(error) if error != Error::GroupIdNotFound => {
-                    Err(Failure::refused(error, None).into())
-                }
-                _ => Ok((coordinator, described)),
-            }
-        }
-        other => panic!("describe-groups was answered by {}", other.name()),
+    let mut groups = answer!(answer, DescribeGroups).groups;
+    let described = groups.pop().expect("one group was asked for");
+    match described.error {
+        Some(error) if error != Error::GroupIdNotFound => Err(Failure::refused(error, None).into()),
+        _ => Ok((coordinator, described)),
     }
 }
 
@@ -511,13 +501,8 @@ fn committed(admin: &mut Admin<'_>, group: &GroupId) -> Told<OrdMap<TopicPartiti
     };
     let call = "listConsumerGroupOffsets";
     let (_, answer) = admin.of_group(call, group, request.into(), error_of)?;
-    match answer {
-        Response::OffsetFetch(answer) => {
-            let offsets = answer.topics.into_iter();
-            Ok(offsets.filter_map(|(of, offset)| Some((of, offset?.offset.0))).collect())
-        }
-        other => panic!("offset-fetch was answered by {}", other.name()),
-    }
+    let offsets = answer!(answer, OffsetFetch).topics.into_iter();
+    Ok(offsets.filter_map(|(of, offset)| Some((of, offset?.offset.0))).collect())
 }
 
 fn commit(admin: &mut Admin<'_>, group: &GroupId, offsets: &[(TopicPartition, i64)]) -> Told<()> {

@@ -4,7 +4,7 @@
 //!
 //! *Invariant: of partitions that need no election nothing is said when all were meant.*
 
-use super::admin::{Admin, Failure, Halt};
+use super::admin::{Admin, Failure, Halt, answer};
 use super::dialogue::Next;
 use super::{Arguments, Usage};
 use crate::kafka::admin::{ElectLeadersRequest, ElectionType, Refusal};
@@ -48,16 +48,16 @@ impl LeaderElection {
         let timeout = Span::secs(30);
         let request = ElectLeadersRequest { election_type: self.kind, partitions, timeout };
         match admin.controller("electLeaders", request.into()) {
-            Ok(Response::ElectLeaders(answer)) => {
-                Ok(self.told(&answer.replica_election_results, admin.release()))
+            Ok(answer) => {
+                let answer = answer!(answer, ElectLeaders);
+                Ok(self.told(answer.replica_election_results, admin.release()))
             }
-            Ok(other) => panic!("elect-leaders was answered by {}", other.name()),
             Err(Halt::Waits(next)) => Err(next),
             Err(Halt::Failed(why)) => Ok(format!("{}\n", why.thrown(admin.release()))),
         }
     }
 
-    fn told(&self, results: &[(TopicPartition, Option<Refusal>)], release: Release) -> String {
+    fn told(&self, results: Vec<(TopicPartition, Option<Refusal>)>, release: Release) -> String {
         let kind = match self.kind {
             ElectionType::Preferred => "PREFERRED",
             ElectionType::Unclean => "UNCLEAN",
@@ -70,7 +70,7 @@ impl LeaderElection {
                     needless.push(partition.to_string());
                 }
                 Some(why) => {
-                    let why = Failure::refused(why.error, why.error_message.as_deref());
+                    let why = Failure::from(why);
                     failed.push_str(&format!(
                         "Error completing leader election ({kind}) for partition: {partition}: \
                          {}\n",

@@ -6,7 +6,7 @@
 //! *Invariant: one wish at a time; while there is one, nobody wishes for more.*
 
 use super::Admin;
-use super::admin::{Failure, Halt};
+use super::admin::{Failure, Halt, Told};
 use super::exception::Exception;
 use super::reassign_partitions::{ReassignPartitions, Replicas, joined, json};
 use super::topics_in_zookeeper::{get, registered};
@@ -16,8 +16,6 @@ use crate::kafka::znodes::{self, TopicZnode};
 use crate::kafka::zookeeper::{create, found};
 use crate::sim::OrdSet;
 use crate::zk::request::Op;
-
-type Told<T> = Result<T, Halt>;
 
 /// Partitions that a small Scala map holds in the order in which they came.
 const FEW: usize = 4;

@@ -6,7 +6,7 @@
 //! *Invariant: verifying changes settings, as the real tool does: it clears throttles that nobody
 //! has set.*
 
-use super::admin::{Admin, Failure, Halt};
+use super::admin::{Admin, Failure, Halt, Told, accepted, answer};
 use super::dialogue::Next;
 use super::exception::Exception;
 use super::{Arguments, Usage};
@@ -39,7 +39,6 @@ enum Action {
 // Real: they are sent at once; here one after the other in a drawn order, which shows the same.
 const ORDER_OF_CALLS: Draw = Draw("order-of-calls");
 
-type Told<T> = Result<T, Halt>;
 pub(super) type Replicas = Vec<(TopicPartition, Vec<BrokerId>)>;
 
 impl ReassignPartitions {
@@ -85,14 +84,9 @@ impl ReassignPartitions {
         let targets = self.targets.iter().map(|(of, to)| (of.clone(), Some(to.clone())));
         let (topics, timeout) = (targets.collect(), Span::secs(30));
         let request = AlterPartitionReassignmentsRequest { topics, timeout };
-        match admin.controller("alterPartitionReassignments", request.into())? {
-            Response::AlterPartitionReassignments(answer) => {
-                if let Some(why) = answer.responses.into_iter().find_map(|(_, refusal)| refusal) {
-                    return Err(Failure::refused(why.error, why.error_message.as_deref()).into());
-                }
-            }
-            other => panic!("the reassignment was answered by {}", other.name()),
-        }
+        let answer = admin.controller("alterPartitionReassignments", request.into())?;
+        let answer = answer!(answer, AlterPartitionReassignments);
+        accepted(answer.responses.into_iter().find_map(|(_, refusal)| refusal))?;
         let names: Vec<String> = self.targets.iter().map(|(of, _)| of.to_string()).collect();
         let plural = if names.len() == 1 { "" } else { "s" };
         Ok(format!(
@@ -139,10 +133,8 @@ impl ReassignPartitions {
         let current = self.current(admin)?;
         let partitions = self.targets.iter().map(|(of, _)| of.clone()).collect();
         let request = ListPartitionReassignmentsRequest { topics: Some(partitions) };
-        let moving = match admin.controller("listPartitionReassignments", request.into())? {
-            Response::ListPartitionReassignments(answer) => answer.topics,
-            other => panic!("the question was answered by {}", other.name()),
-        };
+        let answer = admin.controller("listPartitionReassignments", request.into())?;
+        let moving = answer!(answer, ListPartitionReassignments).topics;
         let mut out = String::from("Status of partition reassignment:\n");
         for (partition, target) in &self.targets {
             let now = current.iter().find(|(of, _)| of == partition).map(|(_, now)| now);

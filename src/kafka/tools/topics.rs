@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use super::admin::{Admin, Failure, Halt};
+use super::admin::{Admin, Failure, Halt, Told, accepted, answer};
 use super::exception::Exception;
 use super::topics_text::{
     COLLISION, PartitionDescription, TopicDescription, describe, failure, first_failure,
@@ -56,8 +56,6 @@ const ACTIONS: &[(&str, Action)] = &[
     ("--alter", Action::Alter),
     ("--delete", Action::Delete),
 ];
-
-type Told<T> = Result<T, Halt>;
 
 /// How long a call may take: `default.api.timeout.ms` and, at the broker, `request.timeout.ms`.
 const REQUEST_TIMEOUT: Span = Span::secs(30);
@@ -133,26 +131,22 @@ impl Topics {
         };
         let (topics, timeout) = (vec![topic], REQUEST_TIMEOUT);
         let request = CreateTopicsRequest { topics, timeout, validate_only: false };
-        match admin.controller("createTopics", request.into())? {
-            Response::CreateTopics(answer) => {
-                for topic in answer.topics {
-                    let Some(error) = topic.error else { continue };
-                    let known = error == crate::kafka::error::Error::TopicAlreadyExists;
-                    if known && self.if_not_exists {
-                        continue;
-                    }
-                    if known && !admin.release().tools_tell_what_is_created() {
-                        return Err(plain(&format!("Topic {name} already exists")));
-                    }
-                    return Err(Failure::refused(error, topic.error_message.as_deref()).into());
-                }
-                if admin.release().tools_tell_what_is_created() {
-                    printed.push_str(&format!("Created topic {name}.\n"));
-                }
-                Ok(())
+        let answer = answer!(admin.controller("createTopics", request.into())?, CreateTopics);
+        for topic in answer.topics {
+            let Some(error) = topic.error else { continue };
+            let known = error == crate::kafka::error::Error::TopicAlreadyExists;
+            if known && self.if_not_exists {
+                continue;
             }
-            other => panic!("create-topics was answered by {}", other.name()),
+            if known && !admin.release().tools_tell_what_is_created() {
+                return Err(plain(&format!("Topic {name} already exists")));
+            }
+            return Err(Failure::refused(error, topic.error_message.as_deref()).into());
         }
+        if admin.release().tools_tell_what_is_created() {
+            printed.push_str(&format!("Created topic {name}.\n"));
+        }
+        Ok(())
     }
 
     fn list(&self, admin: &mut Admin<'_>, printed: &mut String) -> Told<()> {
@@ -172,10 +166,8 @@ impl Topics {
         sort::by(&mut topics, |a, b| a.name.cmp(&b.name));
         let resources = names.into_iter().map(ConfigResource::Topic).collect();
         let request = DescribeConfigsRequest { resources };
-        let configs = match admin.some("describeConfigs", request.into())? {
-            Response::DescribeConfigs(answer) => answer.results,
-            other => panic!("describe-configs was answered by {}", other.name()),
-        };
+        let answer = admin.some("describeConfigs", request.into())?;
+        let configs = answer!(answer, DescribeConfigs).results;
         let moves = match admin.release().moves_are_wished_in_zookeeper() {
             true => Moves::new(),
             false => reassignments(admin, &topics)?,
@@ -216,17 +208,9 @@ impl Topics {
         });
         let request =
             CreatePartitionsRequest { topics: topics.collect(), timeout: REQUEST_TIMEOUT };
-        match admin.controller("createPartitions", request.into())? {
-            Response::CreatePartitions(answer) => {
-                match answer.results.into_iter().find_map(|(_, refusal)| refusal) {
-                    Some(why) => {
-                        Err(Failure::refused(why.error, why.error_message.as_deref()).into())
-                    }
-                    None => Ok(()),
-                }
-            }
-            other => panic!("create-partitions was answered by {}", other.name()),
-        }
+        let answer = admin.controller("createPartitions", request.into())?;
+        let results = answer!(answer, CreatePartitions).results;
+        accepted(results.into_iter().find_map(|(_, refusal)| refusal))
     }
 
     fn delete(&self, admin: &mut Admin<'_>) -> Told<()> {
@@ -235,17 +219,9 @@ impl Topics {
             return Ok(());
         }
         let request = DeleteTopicsRequest { topic_names, timeout: REQUEST_TIMEOUT };
-        match admin.controller("deleteTopics", request.into())? {
-            Response::DeleteTopics(answer) => {
-                match answer.responses.into_iter().find_map(|(_, refusal)| refusal) {
-                    Some(why) => {
-                        Err(Failure::refused(why.error, why.error_message.as_deref()).into())
-                    }
-                    None => Ok(()),
-                }
-            }
-            other => panic!("delete-topics was answered by {}", other.name()),
-        }
+        let answer = admin.controller("deleteTopics", request.into())?;
+        let responses = answer!(answer, DeleteTopics).responses;
+        accepted(responses.into_iter().find_map(|(_, refusal)| refusal))
     }
 
     /// All topics, or those that `--topic` names, by name.
@@ -331,10 +307,8 @@ fn reassignments(admin: &mut Admin<'_>, topics: &[TopicMetadata]) -> Told<Moves>
         topic.partitions.iter().map(of)
     });
     let request = ListPartitionReassignmentsRequest { topics: Some(partitions.collect()) };
-    match admin.controller("listPartitionReassignments", request.into())? {
-        Response::ListPartitionReassignments(answer) => Ok(answer.topics),
-        other => panic!("list-partition-reassignments was answered by {}", other.name()),
-    }
+    let answer = admin.controller("listPartitionReassignments", request.into())?;
+    Ok(answer!(answer, ListPartitionReassignments).topics)
 }
 
 /// Buckets of the map that these are picked from: it holds all the settings that a topic can have,

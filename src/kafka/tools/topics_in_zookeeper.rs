@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::Admin;
-use super::admin::{Failure, Halt};
+use super::admin::{Failure, Halt, Told};
 use super::exception::Exception;
 use super::topics::{Topics, check_assignment, plain};
 use super::topics_text::{COLLISION, PartitionDescription, TopicDescription, describe};
@@ -16,18 +16,16 @@ use crate::kafka::broker::{check_topic_configs, check_topic_name};
 use crate::kafka::error::Error;
 use crate::kafka::id::{BrokerId, TopicName, TopicPartition};
 use crate::kafka::java_hash::{self, Filling};
-use crate::kafka::placement::{Candidate, Deal, PlacementError, place};
+use crate::kafka::placement::{self, Candidate, Deal, PlacementError, place};
 use crate::kafka::znodes::{
     self, BrokerZnode, ConfigType, ReplicaAssignment, StateZnode, TopicZnode,
 };
 use crate::kafka::zookeeper::{children, create, found};
-use crate::sim::{Draw, OrdMap};
+use crate::sim::OrdMap;
 use crate::zk::path::Path;
 use crate::zk::reply::Error as ZkError;
 use crate::zk::request::Op;
 use crate::zk::stat::Bytes;
-
-type Told<T> = Result<T, Halt>;
 
 /// Replicas by partition.
 type Replicas = OrdMap<i32, Vec<BrokerId>>;
@@ -92,11 +90,11 @@ impl Topics {
         place(&brokers, deal).map_err(|error| refuse(error, admin))?;
         let mut draw = |purpose| -> Told<u32> {
             let count = brokers.len() as u64;
-            let drawn = admin.draw(Draw(purpose), 0..count)? % count;
+            let drawn = admin.draw(purpose, 0..count)? % count;
             Ok(u32::try_from(drawn).expect("brokers are few"))
         };
-        deal.start = draw("placement-start")?;
-        deal.shift = draw("placement-shift")?;
+        deal.start = draw(placement::START)?;
+        deal.shift = draw(placement::SHIFT)?;
         place(&brokers, deal).map_err(|error| refuse(error, admin))
     }
 

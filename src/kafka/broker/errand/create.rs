@@ -14,13 +14,13 @@ use crate::kafka::message::{
     CreatableTopic, CreatableTopicResult, CreateTopicsRequest, CreateTopicsResponse,
     FindCoordinatorResponse, MetadataRequest,
 };
-use crate::kafka::placement::{Candidate, Deal, PlacementError, in_cache_order, place};
+use crate::kafka::placement::{self, Candidate, Deal, PlacementError, in_cache_order, place};
 use crate::kafka::release::Release;
 use crate::kafka::wire::Caller;
 use crate::kafka::words::Words;
 use crate::kafka::znodes::{self, Config, ConfigType, ReplicaAssignment, TopicZnode};
 use crate::kafka::zookeeper::{Replies, create as make, data};
-use crate::sim::{Draw, OrdMap, Outbox, Span};
+use crate::sim::{OrdMap, Outbox, Span};
 use crate::zk::request::Op;
 
 /// What each topic was answered.
@@ -201,11 +201,11 @@ impl Running {
         place(&brokers, deal).map_err(refuse_placement)?;
         let count = brokers.len() as u64;
         let mut draw = |purpose| {
-            let drawn = out.draw(Draw(purpose), 0..count) % count;
+            let drawn = out.draw(purpose, 0..count) % count;
             u32::try_from(drawn).expect("brokers are few")
         };
-        deal.start = draw("placement-start");
-        deal.shift = draw("placement-shift");
+        deal.start = draw(placement::START);
+        deal.shift = draw(placement::SHIFT);
         place(&brokers, deal).map_err(refuse_placement)
     }
 
