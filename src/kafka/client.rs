@@ -79,9 +79,14 @@ impl<P: Clone> Calls<P> {
         lost.into_values().map(|call| call.purpose).collect()
     }
 
-    /// A peer that owes an answer.
-    pub fn overdue(&self, now: SimTime) -> Option<ProcessId> {
-        self.under_way.values().find(|call| call.deadline <= now).map(|call| call.to)
+    /// The timer has run out: gives the connection up with a peer that owes an answer, if any does.
+    /// Its calls are lost then.
+    pub fn give_up(&mut self, out: &mut Outbox<'_, Words>) -> Option<ProcessId> {
+        self.watched_until = None;
+        let late = self.under_way.values().find(|call| call.deadline <= out.now());
+        let peer = late.map(|call| call.to)?;
+        out.hangup(peer);
+        Some(peer)
     }
 
     /// Arms the timer for the first call that will be overdue, unless it runs.
@@ -92,11 +97,6 @@ impl<P: Clone> Calls<P> {
             self.watched_until = Some(deadline);
             out.arm(timer, deadline.since(out.now()));
         }
-    }
-
-    /// The timer has run out.
-    pub fn timer_ran_out(&mut self) {
-        self.watched_until = None;
     }
 
     /// The purposes of all calls to a peer, the oldest first.

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::release::Release;
-use super::words::Words;
+use super::words::{Message, Timer, Words};
 use crate::sim::{Event, OrdMap, OrdSet, Outbox, ProcessId};
 use crate::zk::client::{Birth, Client, Config, Notice};
 use crate::zk::path::Path;
@@ -183,9 +183,20 @@ impl Zookeeper {
         self.hear(notices, out)
     }
 
-    /// Whether messages of this process are for this handle.
-    pub fn knows(&self, process: ProcessId) -> bool {
+    fn knows(&self, process: ProcessId) -> bool {
         self.client.knows(process)
+    }
+
+    /// What is for its client; all else is given back.
+    pub fn pick(&self, event: Event<Words>) -> Result<Event<crate::zk::Words>, Event<Words>> {
+        match event {
+            Event::Message { from, message: Message::Zk(message) } => {
+                Ok(Event::Message { from, message })
+            }
+            Event::Timer(Timer::Zk(timer)) => Ok(Event::Timer(timer)),
+            Event::Hangup { peer } if self.knows(peer) => Ok(Event::Hangup { peer }),
+            other => Err(other),
+        }
     }
 
     /// Takes an event of its client.

@@ -278,16 +278,11 @@ impl Running {
         site: Site<'_>,
         out: &mut Outbox<'_, Words>,
     ) {
+        let event = match self.zk.pick(event) {
+            Ok(event) => return self.zookeeper_event(event, disk, site, out),
+            Err(event) => event,
+        };
         match event {
-            Event::Message { from, message: Message::Zk(message) } => {
-                self.zookeeper_event(Event::Message { from, message }, disk, site, out);
-            }
-            Event::Timer(Timer::Zk(timer)) => {
-                self.zookeeper_event(Event::Timer(timer), disk, site, out);
-            }
-            Event::Hangup { peer } if self.zk.knows(peer) => {
-                self.zookeeper_event(Event::Hangup { peer }, disk, site, out);
-            }
             _ if self.is_closing() => {}
             Event::Hangup { peer } => self.hung_up(peer, site, out),
             Event::Message { from, message: Message::Request(message) } => {

@@ -244,9 +244,7 @@ impl OldConsumer {
     }
 
     fn give_up_overdue(&mut self, out: &mut Outbox<'_, Words>) {
-        self.calls.timer_ran_out();
-        while let Some(peer) = self.calls.overdue(out.now()) {
-            out.hangup(peer);
+        while let Some(peer) = self.calls.give_up(out) {
             self.hung_up(peer, out);
         }
     }
@@ -313,15 +311,23 @@ impl Process for OldConsumer {
     type Words = Words;
 
     fn handle(&mut self, event: Event<Words>, out: &mut Outbox<'_, Words>) {
+        match self.zk.pick(event) {
+            Ok(event) => self.zookeeper_event(event, out),
+            Err(event) => self.handle_own(event, out),
+        }
+        self.calls.watch(OldTimer::Request, out);
+    }
+
+    fn crash(&mut self) {
+        *self = OldConsumer::new((*self.settings).clone());
+    }
+}
+
+impl OldConsumer {
+    /// Takes what does not concern its session.
+    fn handle_own(&mut self, event: Event<Words>, out: &mut Outbox<'_, Words>) {
         match event {
             Event::Boot => self.boot(out),
-            Event::Message { from, message: Message::Zk(message) } => {
-                self.zookeeper_event(Event::Message { from, message }, out);
-            }
-            Event::Timer(Timer::Zk(timer)) => self.zookeeper_event(Event::Timer(timer), out),
-            Event::Hangup { peer } if self.zk.knows(peer) => {
-                self.zookeeper_event(Event::Hangup { peer }, out);
-            }
             Event::Message { from, message: Message::Response(answer) } => {
                 self.answered(from, answer, out);
             }
@@ -334,10 +340,5 @@ impl Process for OldConsumer {
             }
             _ => {}
         }
-        self.calls.watch(OldTimer::Request, out);
-    }
-
-    fn crash(&mut self) {
-        *self = OldConsumer::new((*self.settings).clone());
     }
 }

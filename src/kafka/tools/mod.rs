@@ -366,21 +366,31 @@ impl Process for Tool {
 
     fn handle(&mut self, event: Event<Words>, out: &mut Outbox<'_, Words>) {
         self.begun.get_or_insert(out.now());
-        if let Some(zk) = &mut self.zk {
-            let event = match &event {
-                Event::Boot => Some(Event::Boot),
-                Event::Message { from, message: Message::Zk(message) } => {
-                    Some(Event::Message { from: *from, message: message.clone() })
+        let event = match &mut self.zk {
+            None => event,
+            Some(zk) => match zk.pick(event) {
+                Err(event) => event,
+                Ok(event) => {
+                    let heard = zk.handle(event, out);
+                    return heard.into_iter().for_each(|heard| self.heard(heard, out));
                 }
-                Event::Hangup { peer } if zk.knows(*peer) => Some(Event::Hangup { peer: *peer }),
-                Event::Timer(Timer::Zk(timer)) => Some(Event::Timer(*timer)),
-                _ => None,
-            };
-            if let Some(event) = event {
-                let heard = zk.handle(event, out);
-                return heard.into_iter().for_each(|heard| self.heard(heard, out));
-            }
+            },
+        };
+        match (event, &mut self.zk) {
+            (Event::Boot, Some(zk)) => zk.open(out),
+            (event, _) => self.handle_own(event, out),
         }
+    }
+
+    /// What it has printed stays: it is on paper.
+    fn crash(&mut self) {
+        self.asked.clear();
+    }
+}
+
+impl Tool {
+    /// Takes what does not concern its session.
+    fn handle_own(&mut self, event: Event<Words>, out: &mut Outbox<'_, Words>) {
         match event {
             Event::Boot => {
                 self.dialogue = Dialogue::new(out.now());
@@ -408,11 +418,6 @@ impl Process for Tool {
             }
             _ => {}
         }
-    }
-
-    /// What it has printed stays: it is on paper.
-    fn crash(&mut self) {
-        self.asked.clear();
     }
 }
 
