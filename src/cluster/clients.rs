@@ -123,7 +123,10 @@ impl NewConsumer {
         let mut wanted = Vec::new();
         for topic in &*self.topics {
             let (name, streams) = topic.split_once(':').unwrap_or((topic, "1"));
-            wanted.push((name.into(), streams.parse().ok().filter(|streams| *streams > 0)?));
+            wanted.push((
+                name.into(),
+                streams.parse().ok().filter(|streams| (1..=MOST_STREAMS).contains(streams))?,
+            ));
         }
         let mut settings = OldSettings::new(&self.group, &self.process.0, Wanted::Topics(wanted));
         settings.host = Some(self.process.0.clone());
@@ -144,6 +147,9 @@ impl NewConsumer {
         settings
     }
 }
+
+/// Each stream is a thread: more of one topic are a slip of the pen.
+const MOST_STREAMS: i32 = 1000;
 
 /// What sets a member that coordinates in ZooKeeper apart.
 const CONNECT: &str = "zookeeper.connect";

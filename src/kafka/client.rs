@@ -99,6 +99,11 @@ impl<P: Clone> Calls<P> {
         }
     }
 
+    /// Waits no more for calls for such a purpose.
+    pub fn forget(&mut self, unwanted: impl Fn(&P) -> bool) {
+        self.under_way.retain(|_, call| !unwanted(&call.purpose));
+    }
+
     /// The purposes of all calls to a peer, the oldest first.
     pub fn to(&self, peer: ProcessId) -> impl Iterator<Item = &P> {
         self.under_way.values().filter(move |call| call.to == peer).map(|call| &call.purpose)

@@ -57,7 +57,7 @@ enum Purpose {
     Fetch(u32),
     Coordinator,
     FetchOffsets,
-    Commit(Vec<(TopicPartition, Offset)>),
+    Commit,
 }
 
 /// What the application does.
@@ -203,9 +203,7 @@ impl OldConsumer {
                 self.coordinator_told(told, out);
             }
             (Purpose::FetchOffsets, Response::OffsetFetch(told)) => self.offsets_told(told, out),
-            (Purpose::Commit(asked), Response::OffsetCommit(told)) => {
-                self.commit_told(asked, &told, out);
-            }
+            (Purpose::Commit, Response::OffsetCommit(told)) => self.commit_told(&told, out),
             // An answer that was meant for an earlier life of this process.
             _ => {}
         }
@@ -219,7 +217,7 @@ impl OldConsumer {
         for purpose in self.calls.lost(peer) {
             match purpose {
                 Purpose::Metadata => self.try_another_broker(out),
-                Purpose::Coordinator | Purpose::FetchOffsets | Purpose::Commit(_) => {
+                Purpose::Coordinator | Purpose::FetchOffsets | Purpose::Commit => {
                     self.rest_from_coordinator(out);
                 }
                 Purpose::Reset(_) | Purpose::Fetch(_) => {}

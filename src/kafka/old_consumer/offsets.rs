@@ -136,15 +136,10 @@ impl OldConsumer {
         };
         let request = OffsetCommitRequest { member, topics: offsets.iter().map(one).collect() };
         let to = (coordinator, self.settings.socket_timeout);
-        self.calls.make(Purpose::Commit(offsets), to, request, out);
+        self.calls.make(Purpose::Commit, to, request, out);
     }
 
-    pub(super) fn commit_told(
-        &mut self,
-        _asked: Vec<(TopicPartition, Offset)>,
-        told: &OffsetCommitResponse,
-        out: &mut Outbox<'_, Words>,
-    ) {
+    pub(super) fn commit_told(&mut self, told: &OffsetCommitResponse, out: &mut Outbox<'_, Words>) {
         if told.topics.iter().any(|(_, error)| error.is_some()) {
             self.coordinator = None;
             return self.rest_from_coordinator(out);

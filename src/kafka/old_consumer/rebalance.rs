@@ -10,7 +10,7 @@ use super::fetching::Held;
 use super::offsets::Occasion;
 use super::streams::{in_claim_order, is_allowed, registrations, thread_number, wanted};
 use super::words::{OldFact, OldTimer, Strategy, Wanted};
-use super::{Activity, OldConsumer, Standing};
+use super::{Activity, OldConsumer, Purpose, Standing};
 use crate::kafka::assignor::PartitionCounts;
 use crate::kafka::assignor::old::{ThreadAssignment, range, round_robin};
 use crate::kafka::client::Partitions;
@@ -80,6 +80,18 @@ enum Runner {
     Watcher,
 }
 
+/// Whether the group knows of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+enum Registration {
+    /// It has never been registered.
+    #[default]
+    Never,
+    /// It has been, in a session that is over.
+    Lost,
+    /// It is.
+    There,
+}
+
 /// How far it is, and what waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Balance {
@@ -95,8 +107,7 @@ pub(super) struct Balance {
     waiting: bool,
     /// It has been woken since.
     triggered: bool,
-    /// It has been registered before.
-    is_known: bool,
+    registration: Registration,
     /// The topics that the pattern has matched last.
     matching: Vec<Arc<str>>,
     /// What the last rebalance that ended came to.
@@ -113,7 +124,7 @@ impl Balance {
 
     /// Whether it has been registered, and so is a member.
     pub(super) fn is_registered(&self) -> bool {
-        self.is_known
+        self.registration != Registration::Never
     }
 }
 
@@ -123,6 +134,10 @@ impl OldConsumer {
         self.balance.running = None;
         self.balance.asked = None;
         self.balance.claims.clear();
+        if self.balance.registration == Registration::There {
+            self.balance.registration = Registration::Lost;
+        }
+        self.calls.forget(|purpose| *purpose == Purpose::FetchOffsets);
         self.commit_for_nothing();
         for timer in [OldTimer::WarmUp, OldTimer::Backoff, OldTimer::RegisterAgain] {
             out.disarm(timer);
@@ -131,14 +146,15 @@ impl OldConsumer {
 
     /// There is a session: registers.
     pub(super) fn session(&mut self, out: &mut Outbox<'_, Words>) {
-        if self.balance.is_known {
+        let is_known = self.balance.is_registered();
+        if is_known {
             self.held = OrdMap::new();
         }
         let kafka = self.keeps_offsets_in_kafka() && self.coordinator.is_none();
         if kafka {
             self.ask_coordinator(out);
         }
-        if self.balance.is_known || !kafka {
+        if is_known || !kafka {
             self.register(out);
         }
     }
@@ -155,7 +171,11 @@ impl OldConsumer {
         }
     }
 
+    /// Registers, unless it does so already: the coordinator may be found before the session is.
     pub(super) fn register(&mut self, out: &mut Outbox<'_, Words>) {
+        if self.zk.is_asking(Asker::Member) {
+            return;
+        }
         let znode = self.settings.registration(out.now().as_ms());
         let data = match self.settings.release.subscriptions_are_plain() {
             true => znode.encode_plain(),
@@ -201,7 +221,8 @@ impl OldConsumer {
             return out.arm(OldTimer::RegisterAgain, timeout);
         }
         out.tell(OldFact::ConsumerRegistered { consumer: self.id() });
-        if std::mem::replace(&mut self.balance.is_known, true) {
+        let before = std::mem::replace(&mut self.balance.registration, Registration::There);
+        if before != Registration::Never {
             self.balance.explicit = true;
             return self.next_rebalance(out);
         }
@@ -277,7 +298,8 @@ impl OldConsumer {
     /// Whoever waits has its turn.
     fn next_rebalance(&mut self, out: &mut Outbox<'_, Words>) {
         let busy = self.balance.running.is_some() || self.balance.asked.is_some();
-        if busy || !self.balance.is_known || self.activity == Activity::Closing {
+        let is_there = self.balance.registration == Registration::There;
+        if busy || !is_there || self.activity == Activity::Closing {
             return;
         }
         if std::mem::take(&mut self.balance.explicit) {
