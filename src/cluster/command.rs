@@ -748,6 +748,10 @@ mod tests {
             "add consumer c1 group=g topics=t zookeeper.connect=zk1:9",
             "column 34: “zk1:9”; expected servers like zk1:2181,zk2:2181",
         );
+        check(
+            "add consumer c1 group=g topics=t:1001 zookeeper.connect=zk1:2181",
+            "column 25: “t:1001”; expected topics like orders or orders:2",
+        );
         check("fix process=a draw=b", "column 21: the line ends; expected value=N");
     }
 

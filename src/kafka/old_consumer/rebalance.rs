@@ -33,6 +33,8 @@ type Claims = Vec<(TopicPartition, Arc<str>)>;
 pub(super) enum Step {
     /// Whether it is registered.
     Registered,
+    /// Whose registration is there already.
+    Conflict,
     /// What is watched.
     Watched,
     /// Which brokers there are.
@@ -189,6 +191,7 @@ impl OldConsumer {
         let Some(step) = self.balance.asked.take() else { return };
         match step {
             Step::Registered => self.registered(&replies[0], out),
+            Step::Conflict => self.conflict_read(&replies[0], out),
             Step::Watched => self.watches_set(&replies, out),
             Step::ClusterListed => self.read_cluster(&replies[0], out),
             Step::ClusterRead => self.cluster_read(&replies, out),
@@ -213,13 +216,26 @@ impl OldConsumer {
         }
     }
 
-    /// A registration that is there belongs to an earlier life: it will go.
-    // Source: ZkUtils.createEphemeralPathExpectConflictHandleZKBug
-    fn registered(&mut self, reply: &Reply, out: &mut Outbox<'_, Words>) {
-        if reply.is_err() {
-            let timeout = self.settings.zookeeper_session_timeout;
-            return out.arm(OldTimer::RegisterAgain, timeout);
+    /// A registration that is there belongs to an earlier life, and will go; or it is its own,
+    /// written before the connection was lost.
+    // Source: ZkUtils.createEphemeralPathExpectConflict, createEphemeralPathExpectConflictHandleZKBug
+    fn conflict_read(&mut self, reply: &Reply, out: &mut Outbox<'_, Words>) {
+        let owner = data(reply).map(|(_, stat)| stat.ephemeral_owner);
+        match owner == Some(self.zk.session()) {
+            true => self.is_there(out),
+            false => out.arm(OldTimer::RegisterAgain, self.settings.zookeeper_session_timeout),
         }
+    }
+
+    fn registered(&mut self, reply: &Reply, out: &mut Outbox<'_, Words>) {
+        if reply.is_ok() {
+            return self.is_there(out);
+        }
+        let read = self.zk.get_data(self.own_path());
+        self.ask(vec![read], Step::Conflict, out);
+    }
+
+    fn is_there(&mut self, out: &mut Outbox<'_, Words>) {
         out.tell(OldFact::ConsumerRegistered { consumer: self.id() });
         let before = std::mem::replace(&mut self.balance.registration, Registration::There);
         if before != Registration::Never {
