@@ -31,9 +31,9 @@ pub(super) struct Batch {
 
 impl Batch {
     /// The batch as it is sent.
-    pub(super) fn sent(&self, is_transactional: bool) -> RecordBatch {
+    pub(super) fn sent(&self) -> RecordBatch {
         let batch = RecordBatch::new(self.records.clone());
-        RecordBatch { producer: self.stamp, is_transactional, ..batch }
+        RecordBatch { producer: self.stamp, ..batch }
     }
 
     /// Keys and values.

@@ -17,6 +17,7 @@ use super::message::{
     Acks, InitProducerIdRequest, InitProducerIdResponse, MetadataRequest, MetadataResponse,
     ProduceRequest, ProduceResponse, Response, ResponseMessage,
 };
+use super::record::RecordBatch;
 use super::words::{Message, Request as Ask, Timer, Words};
 use crate::sim::{Event, OrdMap, Outbox, Process, ProcessId, SimTime, Span};
 
@@ -324,7 +325,7 @@ impl Producer {
         let batches: Vec<(TopicPartition, Batch)> = partitions.iter().map(take).collect();
         let is_transactional = self.transaction.is_some();
         let sent = |(partition, batch): &(TopicPartition, Batch)| {
-            (partition.clone(), batch.sent(is_transactional))
+            (partition.clone(), RecordBatch { is_transactional, ..batch.sent() })
         };
         let topic_data = batches.iter().map(sent).collect();
         for (partition, batch) in batches.iter().filter(|(_, batch)| batch.attempts == 1) {

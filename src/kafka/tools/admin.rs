@@ -110,7 +110,7 @@ fn default_message(error: Error) -> &'static str {
 pub struct Admin<'a> {
     asking: Asking<'a>,
     bootstrap: &'a Bootstrap,
-    nodes: Vec<BrokerAddress>,
+    brokers: Vec<BrokerAddress>,
     controller: Option<BrokerId>,
     connected: Vec<ProcessId>,
     last_asked: Option<ProcessId>,
@@ -144,7 +144,7 @@ impl<'a> Admin<'a> {
         Admin {
             asking,
             bootstrap,
-            nodes: Vec::new(),
+            brokers: Vec::new(),
             controller: None,
             connected: Vec::new(),
             last_asked: None,
@@ -194,8 +194,8 @@ impl<'a> Admin<'a> {
     }
 
     /// The live brokers that are known.
-    pub fn nodes(&self) -> &[BrokerAddress] {
-        &self.nodes
+    pub fn brokers(&self) -> &[BrokerAddress] {
+        &self.brokers
     }
 
     /// All topics that brokers know, or these.
@@ -216,8 +216,8 @@ impl<'a> Admin<'a> {
     pub fn any(&mut self, call: &str, request: Request) -> Told<Response> {
         let deadline = self.deadline();
         loop {
-            let node = self.least_loaded()?;
-            if let Some(answer) = self.try_one(node, request.clone())? {
+            let broker = self.least_loaded()?;
+            if let Some(answer) = self.try_one(broker, request.clone())? {
                 return Ok(answer);
             }
             self.backoff(call, deadline, RECONNECT_BACKOFF)?;
@@ -230,9 +230,9 @@ impl<'a> Admin<'a> {
         let deadline = self.deadline();
         loop {
             let id = self.controller;
-            let node = self.nodes.iter().find(|node| Some(node.id) == id).map(|node| node.process);
-            if let Some(node) = node
-                && let Some(answer) = self.try_one(node, request.clone())?
+            let broker = self.brokers.iter().find(|broker| Some(broker.id) == id).map(|broker| broker.process);
+            if let Some(broker) = broker
+                && let Some(answer) = self.try_one(broker, request.clone())?
                 && !is_not_controller(&answer)
             {
                 return Ok(answer);
@@ -247,9 +247,9 @@ impl<'a> Admin<'a> {
         self.ready()?;
         let deadline = self.deadline();
         loop {
-            let node = self.nodes.iter().find(|node| node.id == id).map(|node| node.process);
-            if let Some(node) = node
-                && let Some(answer) = self.try_one(node, request.clone())?
+            let broker = self.brokers.iter().find(|broker| broker.id == id).map(|broker| broker.process);
+            if let Some(broker) = broker
+                && let Some(answer) = self.try_one(broker, request.clone())?
             {
                 return Ok(answer);
             }
@@ -332,15 +332,15 @@ impl<'a> Admin<'a> {
 
     /// Before the first call: who is there.
     fn ready(&mut self) -> Told<()> {
-        if self.nodes.is_empty() { self.refresh("fetchMetadata", self.deadline()) } else { Ok(()) }
+        if self.brokers.is_empty() { self.refresh("fetchMetadata", self.deadline()) } else { Ok(()) }
     }
 
     fn refresh(&mut self, call: &str, deadline: SimTime) -> Told<()> {
         loop {
-            let node = self.least_loaded()?;
+            let broker = self.least_loaded()?;
             let topics = Some(Vec::new());
             let request = MetadataRequest { topics, allow_auto_topic_creation: false };
-            match self.try_one(node, request.into())? {
+            match self.try_one(broker, request.into())? {
                 Some(Response::Metadata(answer)) if !answer.brokers.is_empty() => {
                     self.learn(answer);
                     return Ok(());
@@ -351,37 +351,37 @@ impl<'a> Admin<'a> {
     }
 
     fn learn(&mut self, answer: MetadataResponse) -> Vec<TopicMetadata> {
-        self.nodes = answer.brokers;
+        self.brokers = answer.brokers;
         self.controller = (answer.controller_id != BrokerId::NONE).then_some(answer.controller_id);
         answer.topics
     }
 
     fn candidates(&self) -> Vec<ProcessId> {
-        if self.nodes.is_empty() {
+        if self.brokers.is_empty() {
             return self.bootstrap.processes.to_vec();
         }
-        self.nodes.iter().map(|node| node.process).collect()
+        self.brokers.iter().map(|broker| broker.process).collect()
     }
 
-    /// The first connected node from a drawn place on; the node at that place if none is.
+    /// The first connected broker from a drawn place on; the broker at that place if none is.
     // Source: NetworkClient.leastLoadedNode
     fn least_loaded(&mut self) -> Told<ProcessId> {
         let mut candidates = self.candidates();
         let place = self.asking.draw(BROKER_TO_ASK, 0..candidates.len() as u64)?;
         let count = candidates.len();
         candidates.rotate_left(usize::try_from(place).unwrap_or(0) % count);
-        let open = candidates.iter().find(|node| self.connected.contains(node));
+        let open = candidates.iter().find(|broker| self.connected.contains(broker));
         Ok(open.copied().unwrap_or(candidates[0]))
     }
 
-    fn try_one(&mut self, node: ProcessId, request: Request) -> Told<Option<Response>> {
-        let outcome = self.asking.ask(vec![(node, request)])?.pop().expect("one was asked");
-        self.last_asked = Some(node);
+    fn try_one(&mut self, broker: ProcessId, request: Request) -> Told<Option<Response>> {
+        let outcome = self.asking.ask(vec![(broker, request)])?.pop().expect("one was asked");
+        self.last_asked = Some(broker);
         self.tries += 1;
-        self.connected.retain(|open| *open != node);
+        self.connected.retain(|open| *open != broker);
         match outcome {
             Outcome::Answered(answer) => {
-                self.connected.push(node);
+                self.connected.push(broker);
                 Ok(Some(answer))
             }
             Outcome::Disconnected | Outcome::TimedOut => Ok(None),
@@ -391,9 +391,9 @@ impl<'a> Admin<'a> {
     fn backoff(&mut self, call: &str, deadline: SimTime, span: Span) -> Told<()> {
         if self.now() >= deadline {
             let asked = self.last_asked;
-            let node = self.nodes.iter().find(|node| asked == Some(node.process));
-            return Err(match node {
-                Some(node) => self.gave_up(call, deadline, node.id).into(),
+            let broker = self.brokers.iter().find(|broker| asked == Some(broker.process));
+            return Err(match broker {
+                Some(broker) => self.gave_up(call, deadline, broker.id).into(),
                 None => timed_out(call).into(),
             });
         }
@@ -403,7 +403,7 @@ impl<'a> Admin<'a> {
     /// A call that was tried until its time was over.
     // Source: KafkaAdminClient.Call.fail, handleTimeoutFailure;
     // NetworkClient.cancelInFlightRequests
-    fn gave_up(&self, call: &str, deadline: SimTime, node: BrokerId) -> Failure {
+    fn gave_up(&self, call: &str, deadline: SimTime, broker: BrokerId) -> Failure {
         let (now, tries) = (self.now().as_ms(), self.tries);
         let message = format!(
             "Call(callName={call}, deadlineMs={}, tries={tries}, nextAllowedTryMs={now}) timed out \
@@ -412,7 +412,7 @@ impl<'a> Admin<'a> {
         );
         let cause = format!(
             "org.apache.kafka.common.errors.DisconnectException: Cancelled {call} request with \
-             correlation id {tries} due to node {node} being disconnected"
+             correlation id {tries} due to node {broker} being disconnected"
         );
         Failure { cause: Some(cause), ..Failure::new(TIMEOUT, message) }
     }

@@ -459,11 +459,11 @@ fn list(admin: &mut Admin<'_>, column: Option<Column>, printed: &mut String) -> 
 // Source: KafkaAdminClient.ListConsumerGroupsResults: a hash map of names, so its order
 fn listed(admin: &mut Admin<'_>) -> Told<Vec<(GroupId, &'static str)>> {
     admin.metadata(Some(Vec::new()))?;
-    let nodes: Vec<BrokerId> = admin.nodes().iter().map(|node| node.id).collect();
+    let brokers: Vec<BrokerId> = admin.brokers().iter().map(|broker| broker.id).collect();
     let mut groups = Vec::new();
-    for node in nodes {
+    for broker in brokers {
         let request = ListGroupsRequest { states_filter: Vec::new() };
-        let answer = admin.broker("listConsumerGroups", node, request.into())?;
+        let answer = admin.broker("listConsumerGroups", broker, request.into())?;
         groups.extend(answer!(answer, ListGroups).groups);
     }
     java_hash::in_table_order(&mut groups, Filling::Full, |(group, _)| {

@@ -28,12 +28,15 @@ pub fn dump<'a>(
         || batches.iter().any(|batch| batch.is_transactional);
     let mut position = 0;
     for batch in batches {
-        position += dump_batch(batch, position, decoded, &mut out);
+        position += dump_batch(batch, position, &mut out);
+        if decoded {
+            dump_records(batch, &mut out);
+        }
     }
     out
 }
 
-fn dump_batch(batch: &RecordBatch, position: u64, decoded: bool, out: &mut String) -> u64 {
+fn dump_batch(batch: &RecordBatch, position: u64, out: &mut String) -> u64 {
     let size = batch_size(batch);
     let (base, count) = (batch.base_offset, batch.count());
     let sequence = base_sequence(batch);
@@ -52,13 +55,15 @@ fn dump_batch(batch: &RecordBatch, position: u64, decoded: bool, out: &mut Strin
         batch.is_transactional,
         batch.marker().is_some(),
     );
-    if decoded {
-        for (place, (offset, record)) in (0..).zip(batch.enumerate()) {
-            let sequence = if sequence < 0 { -1 } else { sequence + place };
-            let _ = writeln!(out, "| offset: {offset} {}", dump_record(record, sequence));
-        }
-    }
     size
+}
+
+fn dump_records(batch: &RecordBatch, out: &mut String) {
+    let first = base_sequence(batch);
+    for (place, (offset, record)) in (0..).zip(batch.enumerate()) {
+        let sequence = if first < 0 { -1 } else { first + place };
+        let _ = writeln!(out, "| offset: {offset} {}", dump_record(record, sequence));
+    }
 }
 
 fn dump_record(record: &Record, sequence: i32) -> String {

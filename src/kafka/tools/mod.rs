@@ -329,12 +329,12 @@ impl Tool {
     }
 
     fn ask(&mut self, questions: Vec<(ProcessId, Request)>, out: &mut Outbox<'_, Words>) {
-        for (node, request) in questions {
+        for (broker, request) in questions {
             let correlation_id = CorrelationId(self.next_correlation);
             self.next_correlation += 1;
-            self.asked.push((node, correlation_id, None));
+            self.asked.push((broker, correlation_id, None));
             let client_id = self.name.as_ref().into();
-            out.send(node, RequestMessage { correlation_id, client_id, request });
+            out.send(broker, RequestMessage { correlation_id, client_id, request });
         }
         out.arm(ToolTimer::RequestTimeout, self.patience.request);
     }
@@ -346,8 +346,8 @@ impl Tool {
         meant: impl Fn(ProcessId, CorrelationId) -> bool,
         out: &mut Outbox<'_, Words>,
     ) {
-        for (node, correlation, heard) in &mut self.asked {
-            if heard.is_none() && meant(*node, *correlation) {
+        for (broker, correlation, heard) in &mut self.asked {
+            if heard.is_none() && meant(*broker, *correlation) {
                 *heard = Some(outcome.clone());
             }
         }
@@ -399,19 +399,19 @@ impl Tool {
             Event::Message { from, message: Message::Response(answer) } => {
                 let correlation = answer.correlation_id;
                 let outcome = Outcome::Answered(answer.response);
-                self.hear(&outcome, |node, of| node == from && of == correlation, out);
+                self.hear(&outcome, |broker, of| broker == from && of == correlation, out);
             }
             Event::Hangup { peer } => {
-                self.hear(&Outcome::Disconnected, |node, _| node == peer, out)
+                self.hear(&Outcome::Disconnected, |broker, _| broker == peer, out)
             }
             Event::Timer(Timer::Tool(ToolTimer::Pause)) => {
                 self.dialogue.note(out.now(), Past::Waited);
                 self.go_on(out);
             }
             Event::Timer(Timer::Tool(ToolTimer::RequestTimeout)) => {
-                for (node, _, heard) in &self.asked {
+                for (broker, _, heard) in &self.asked {
                     if heard.is_none() {
-                        out.hangup(*node);
+                        out.hangup(*broker);
                     }
                 }
                 self.hear(&Outcome::TimedOut, |_, _| true, out);

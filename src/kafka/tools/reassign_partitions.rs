@@ -100,7 +100,7 @@ impl ReassignPartitions {
 
     /// Only registered brokers may get replicas.
     fn check_brokers(&self, admin: &mut Admin<'_>) -> Told<()> {
-        let known: OrdSet<BrokerId> = admin.nodes().iter().map(|node| node.id).collect();
+        let known: OrdSet<BrokerId> = admin.brokers().iter().map(|broker| broker.id).collect();
         let wanted = self.targets.iter().flat_map(|(_, replicas)| replicas);
         match wanted.into_iter().find(|id| !known.contains(id)) {
             None => Ok(()),
@@ -164,7 +164,7 @@ impl ReassignPartitions {
     fn clear_throttles(&self, admin: &mut Admin<'_>, out: &mut String) -> Told<()> {
         let targets = self.targets.iter().flat_map(|(_, replicas)| replicas.iter().copied());
         let brokers: OrdSet<BrokerId> =
-            admin.nodes().iter().map(|node| node.id).chain(targets).collect();
+            admin.brokers().iter().map(|broker| broker.id).chain(targets).collect();
         let brokers: Vec<BrokerId> = brokers.into_iter().collect();
         let topics: Vec<TopicName> = self.topics().into_iter().collect();
         out.push_str(&format!(
