@@ -230,7 +230,11 @@ impl<'a> Admin<'a> {
         let deadline = self.deadline();
         loop {
             let id = self.controller;
-            let broker = self.brokers.iter().find(|broker| Some(broker.id) == id).map(|broker| broker.process);
+            let broker = self
+                .brokers
+                .iter()
+                .find(|broker| Some(broker.id) == id)
+                .map(|broker| broker.process);
             if let Some(broker) = broker
                 && let Some(answer) = self.try_one(broker, request.clone())?
                 && !is_not_controller(&answer)
@@ -247,7 +251,8 @@ impl<'a> Admin<'a> {
         self.ready()?;
         let deadline = self.deadline();
         loop {
-            let broker = self.brokers.iter().find(|broker| broker.id == id).map(|broker| broker.process);
+            let broker =
+                self.brokers.iter().find(|broker| broker.id == id).map(|broker| broker.process);
             if let Some(broker) = broker
                 && let Some(answer) = self.try_one(broker, request.clone())?
             {
@@ -332,7 +337,11 @@ impl<'a> Admin<'a> {
 
     /// Before the first call: who is there.
     fn ready(&mut self) -> Told<()> {
-        if self.brokers.is_empty() { self.refresh("fetchMetadata", self.deadline()) } else { Ok(()) }
+        if self.brokers.is_empty() {
+            self.refresh("fetchMetadata", self.deadline())
+        } else {
+            Ok(())
+        }
     }
 
     fn refresh(&mut self, call: &str, deadline: SimTime) -> Told<()> {

@@ -18,7 +18,7 @@ use crate::sim::OrdSet;
 use crate::zk::request::Op;
 
 /// Partitions that a small Scala map holds in the order in which they came.
-const FEW: usize = 4;
+pub(super) const FEW: usize = 4;
 
 impl ReassignPartitions {
     pub(super) fn execute_in_zookeeper(&self, admin: &mut Admin<'_>) -> Told<String> {

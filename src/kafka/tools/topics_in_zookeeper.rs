@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::Admin;
 use super::admin::{Failure, Halt, Told};
 use super::exception::Exception;
+use super::reassign_in_zookeeper::FEW;
 use super::topics::{Topics, check_assignment, plain};
 use super::topics_text::{COLLISION, PartitionDescription, TopicDescription, describe};
 use crate::kafka::broker::{check_topic_configs, check_topic_name};
@@ -261,10 +262,16 @@ impl Topics {
     }
 }
 
-/// The replicas of the partition that the map of all of them gives first.
+/// The replicas of the partition that the map of all of them gives first. It is filled in the order
+/// of the znode's text, and that was a map of numbers, or of more than four texts.
 // Source: AdminUtils.addPartitions, ZkUtils.getReplicaAssignmentForTopics (0.8.2)
 fn first_in_map<'a>(topic: &TopicName, known: &'a Replicas) -> Option<&'a Vec<BrokerId>> {
     let mut all: Vec<i32> = known.keys().copied().collect();
+    match all.len() > FEW {
+        true => java_hash::in_scala_trie_order(&mut all, |n| java_hash::hash(&n.to_string())),
+        false => java_hash::in_scala_map_order(&mut all, |number| *number),
+    }
+    // What comes later stands first in its slot.
     all.reverse();
     java_hash::in_scala_map_order(&mut all, |number| {
         java_hash::of_topic_and_partition(topic.as_str(), *number)
