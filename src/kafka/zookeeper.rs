@@ -128,6 +128,14 @@ pub enum Heard {
     Watched(WatchEvent),
 }
 
+/// Whom an event is for.
+pub enum Picked {
+    /// The handle's client.
+    Zk(Event<crate::zk::Words>),
+    /// The process itself.
+    Other(Event<Words>),
+}
+
 /// The handle.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Zookeeper {
@@ -187,15 +195,15 @@ impl Zookeeper {
         self.client.knows(process)
     }
 
-    /// What is for its client; all else is given back.
-    pub fn pick(&self, event: Event<Words>) -> Result<Event<crate::zk::Words>, Event<Words>> {
+    /// Looks whether an event is for its client.
+    pub fn pick(&self, event: Event<Words>) -> Picked {
         match event {
             Event::Message { from, message: Message::Zk(message) } => {
-                Ok(Event::Message { from, message })
+                Picked::Zk(Event::Message { from, message })
             }
-            Event::Timer(Timer::Zk(timer)) => Ok(Event::Timer(timer)),
-            Event::Hangup { peer } if self.knows(peer) => Ok(Event::Hangup { peer }),
-            other => Err(other),
+            Event::Timer(Timer::Zk(timer)) => Picked::Zk(Event::Timer(timer)),
+            Event::Hangup { peer } if self.knows(peer) => Picked::Zk(Event::Hangup { peer }),
+            other => Picked::Other(other),
         }
     }
 

@@ -25,7 +25,7 @@ use super::transaction::Transactions;
 use super::wire::{Caller, Wire};
 use super::words::{BrokerFact, BrokerTimer, Message, Request, Text, Timer, Words};
 use super::znodes;
-use super::zookeeper::{Asker, Heard, Zookeeper, found};
+use super::zookeeper::{Asker, Heard, Picked, Zookeeper, found};
 use crate::sim::{Event, OrdMap, Outbox, Process, ProcessId, Span};
 use crate::zk;
 
@@ -279,8 +279,8 @@ impl Running {
         out: &mut Outbox<'_, Words>,
     ) {
         let event = match self.zk.pick(event) {
-            Ok(event) => return self.zookeeper_event(event, disk, site, out),
-            Err(event) => event,
+            Picked::Zk(event) => return self.zookeeper_event(event, disk, site, out),
+            Picked::Other(event) => event,
         };
         match event {
             _ if self.is_closing() => {}

@@ -25,7 +25,7 @@ use super::consumer::words::ConsumerRequest;
 use super::id::{Offset, TopicPartition};
 use super::message::{Response, ResponseMessage};
 use super::words::{Message, Request as Ask, Text, Timer, Words};
-use super::zookeeper::{Asker, Heard, Zookeeper};
+use super::zookeeper::{Asker, Heard, Picked, Zookeeper};
 use crate::sim::{Draw, Event, OrdMap, Outbox, Process, ProcessId};
 use crate::zk;
 
@@ -310,8 +310,8 @@ impl Process for OldConsumer {
 
     fn handle(&mut self, event: Event<Words>, out: &mut Outbox<'_, Words>) {
         match self.zk.pick(event) {
-            Ok(event) => self.zookeeper_event(event, out),
-            Err(event) => self.handle_own(event, out),
+            Picked::Zk(event) => self.zookeeper_event(event, out),
+            Picked::Other(event) => self.handle_own(event, out),
         }
         self.calls.watch(OldTimer::Request, out);
     }

@@ -24,13 +24,16 @@ use crate::kafka::message::{
 use crate::kafka::release::Release;
 use crate::sim::{OrdMap, sort};
 
+/// Topics with partitions of theirs.
+type Chosen = Vec<(Arc<str>, Vec<i32>)>;
+
 /// What it is asked to do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ConsumerGroups {
     action: Action,
     group: Option<GroupId>,
     /// Topics with the partitions chosen; none chosen means all.
-    topics: Vec<(Arc<str>, Vec<i32>)>,
+    topics: Chosen,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -396,7 +399,7 @@ fn to(arguments: &mut Arguments) -> Result<To, Usage> {
     arguments.one_of(&switches)
 }
 
-fn topics(arguments: &mut Arguments) -> Result<Vec<(Arc<str>, Vec<i32>)>, Usage> {
+fn topics(arguments: &mut Arguments) -> Result<Chosen, Usage> {
     let mut topics = Vec::new();
     while let Some(topic) = arguments.value("--topic") {
         topics.push(topic_and_partitions(&topic).ok_or(Usage::bad(&topic))?);

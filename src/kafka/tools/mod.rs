@@ -33,7 +33,7 @@ use super::id::CorrelationId;
 use super::message::{Request, RequestMessage};
 use super::release::Release;
 use super::words::{Message, Timer, Words};
-use super::zookeeper::{Asker, Heard, Zookeeper};
+use super::zookeeper::{Asker, Heard, Picked, Zookeeper};
 use crate::sim::{Event, Outbox, Process, ProcessId, SimTime, Span};
 use crate::zk;
 
@@ -369,8 +369,8 @@ impl Process for Tool {
         let event = match &mut self.zk {
             None => event,
             Some(zk) => match zk.pick(event) {
-                Err(event) => event,
-                Ok(event) => {
+                Picked::Other(event) => event,
+                Picked::Zk(event) => {
                     let heard = zk.handle(event, out);
                     return heard.into_iter().for_each(|heard| self.heard(heard, out));
                 }
