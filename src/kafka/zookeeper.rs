@@ -191,7 +191,8 @@ impl Zookeeper {
         self.hear(notices, out)
     }
 
-    fn knows(&self, process: ProcessId) -> bool {
+    /// Whether messages of this process are for this handle.
+    pub fn knows(&self, process: ProcessId) -> bool {
         self.client.knows(process)
     }
 

@@ -469,9 +469,7 @@ impl Producer {
     }
 
     fn give_up_overdue(&mut self, out: &mut Outbox<'_, Words>) {
-        self.calls.timer_ran_out();
-        while let Some(peer) = self.calls.overdue(out.now()) {
-            out.hangup(peer);
+        while let Some(peer) = self.calls.give_up(out) {
             self.hung_up(peer, out);
         }
     }

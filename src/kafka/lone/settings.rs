@@ -72,7 +72,7 @@ impl LoneProducerSettings {
     /// Changes a setting by its real name; `None` if there is no such one or it cannot be so.
     // Source: ProducerConfig: "At least one of zk.connect or broker.list must be specified"
     pub fn set(&mut self, name: &str, value: &str) -> Option<()> {
-        let ms = || value.parse().ok().map(Span::ms);
+        let ms = || Span::parse_ms(value);
         match name {
             "zk.connect" => self.route = Route::Zookeeper,
             "broker.list" => {
