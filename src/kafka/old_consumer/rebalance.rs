@@ -218,7 +218,7 @@ impl OldConsumer {
 
     /// A registration that is there belongs to an earlier life, and will go; or it is its own,
     /// written before the connection was lost.
-    // Source: ZkUtils.createEphemeralPathExpectConflict, createEphemeralPathExpectConflictHandleZKBug
+    // Source: ZkUtils.createEphemeralPathExpectConflict and …ExpectConflictHandleZKBug
     fn conflict_read(&mut self, reply: &Reply, out: &mut Outbox<'_, Words>) {
         let owner = data(reply).map(|(_, stat)| stat.ephemeral_owner);
         match owner == Some(self.zk.session()) {
