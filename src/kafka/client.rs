@@ -120,6 +120,19 @@ impl<P: Clone> Calls<P> {
     }
 }
 
+/// Why offsets are committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Occasion {
+    /// The application asked.
+    Asked,
+    /// The interval is over.
+    Interval,
+    /// Before partitions are given up for a rebalance.
+    Rebalance,
+    /// Before the end.
+    Close,
+}
+
 /// What a client knows of the cluster; each part is shared between copies.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ClusterView {

@@ -204,13 +204,39 @@ pub struct Known {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Transactions {
     /// The partitions of `__transaction_state` that it leads.
-    pub led: OrdSet<i32>,
+    led: OrdSet<i32>,
     /// The producers in these.
-    pub known: OrdMap<Arc<str>, Known>,
+    known: OrdMap<Arc<str>, Known>,
     last_number: u32,
 }
 
 impl Transactions {
+    /// Takes a partition of `__transaction_state` over.
+    pub fn lead(&mut self, number: i32) {
+        self.led.insert(number);
+    }
+
+    /// Whether it keeps that partition.
+    pub fn leads(&self, number: i32) -> bool {
+        self.led.contains(&number)
+    }
+
+    /// Gives one of so many partitions up, and all who are in it.
+    pub fn resign(&mut self, number: i32, partitions: i32) {
+        self.led.remove(&number);
+        self.known.retain(|id, _| java_hash::coordinator_partition(id, partitions) != number);
+    }
+
+    /// All producers.
+    pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Known)> {
+        self.known.iter()
+    }
+
+    /// The producer, if something is known of it.
+    pub fn get_mut(&mut self, id: &Arc<str>) -> Option<&mut Known> {
+        self.known.get_mut(id)
+    }
+
     /// The producer, made if nothing is known of it.
     pub fn entry(&mut self, id: &Arc<str>) -> &mut Known {
         if !self.known.contains_key(id) {

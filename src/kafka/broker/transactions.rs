@@ -70,7 +70,7 @@ impl Running {
         let number = coordinator_partition(id, count);
         let tp = TopicPartition::new(TRANSACTION_STATE, number);
         let replica = self.replicas.partition(&tp).filter(|replica| replica.leads());
-        let replica = replica.filter(|_| self.transactions.led.contains(&number));
+        let replica = replica.filter(|_| self.transactions.leads(number));
         replica.map(|replica| (tp, replica.leader_epoch)).ok_or(Error::NotCoordinator)
     }
 
@@ -166,7 +166,7 @@ impl Running {
         site: Site<'_>,
         out: &mut Outbox<'_, Words>,
     ) {
-        let Some(known) = self.transactions.known.get_mut(id) else { return };
+        let Some(known) = self.transactions.get_mut(id) else { return };
         let Some(Pending::Write { next, whom }) = known.pending.take() else { return };
         let response = match outcome {
             Ok(()) => {
@@ -254,7 +254,7 @@ impl Running {
     // Source: TransactionCoordinator.abortTimedOutTransactions
     pub(super) fn transactions_due(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
         let now = out.now();
-        let all: Vec<Arc<str>> = self.transactions.known.keys().cloned().collect();
+        let all: Vec<Arc<str>> = self.transactions.iter().map(|(id, _)| id.clone()).collect();
         for id in all {
             let known = self.transactions.entry(&id);
             match (&known.pending, known.metadata.clone()) {
@@ -270,7 +270,7 @@ impl Running {
 
     fn arm_transactions(&self, out: &mut Outbox<'_, Words>) {
         let now = out.now();
-        let due = self.transactions.known.values().filter_map(|known| match &known.pending {
+        let due = self.transactions.iter().filter_map(|(_, known)| match &known.pending {
             Some(Pending::Markers { calls: 0, .. }) => Some(now + SEND_AGAIN),
             None => known.metadata.as_deref().and_then(ends_at),
             _ => None,
@@ -289,7 +289,7 @@ impl Running {
         site: Site<'_>,
         out: &mut Outbox<'_, Words>,
     ) {
-        self.transactions.led.insert(number);
+        self.transactions.lead(number);
         let tp = TopicPartition::new(TRANSACTION_STATE, number);
         let log = self.replicas.partition(&tp).map(|partition| partition.log.clone());
         let mut found: OrdMap<Arc<str>, Arc<TransactionMetadata>> = OrdMap::new();
@@ -310,9 +310,8 @@ impl Running {
 
     /// Gives a partition of `__transaction_state` up.
     pub(super) fn resign_transactions(&mut self, number: i32, site: Site<'_>) {
-        self.transactions.led.remove(&number);
         let count = site.settings.transaction_state_log_num_partitions;
-        self.transactions.known.retain(|id, _| coordinator_partition(id, count) != number);
+        self.transactions.resign(number, count);
     }
 
     /// As leader: writes the markers of a transaction's end.

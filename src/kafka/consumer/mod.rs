@@ -17,7 +17,7 @@
 
 use std::sync::Arc;
 
-use super::client::{Calls, ClusterView};
+use super::client::{Calls, ClusterView, Occasion};
 use super::error::{Error, Remedy};
 use super::id::{Generation, MemberId, Offset, TopicName, TopicPartition};
 use super::message::{
@@ -53,19 +53,6 @@ enum Purpose {
     FetchOffsets,
     ListOffsets,
     Fetch(Vec<(TopicPartition, Offset)>),
-}
-
-/// Why offsets are committed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Occasion {
-    /// The application asked.
-    Asked,
-    /// The interval is over.
-    Interval,
-    /// Before partitions are given up for a rebalance.
-    Rebalance,
-    /// Before the end.
-    Close,
 }
 
 /// What the application does.

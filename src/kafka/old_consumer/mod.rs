@@ -20,7 +20,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::client::Calls;
+use super::client::{Calls, Occasion};
 use super::consumer::words::ConsumerRequest;
 use super::id::{Offset, TopicPartition};
 use super::message::{Response, ResponseMessage};
@@ -40,7 +40,7 @@ pub use fetching::Held;
 
 use alone::Alone;
 use fetching::Finding;
-use offsets::{Committing, Occasion};
+use offsets::Committing;
 use rebalance::Balance;
 use words::{OldFact, OldSettings, OldTimer, Storage};
 

@@ -12,6 +12,7 @@ use super::rebalance::Step;
 use super::streams::in_registry_order;
 use super::words::{OldFact, OldTimer, Storage};
 use super::{OldConsumer, Purpose};
+use crate::kafka::client::Occasion;
 use crate::kafka::id::{Generation, MemberId, Offset, TopicPartition};
 use crate::kafka::message::{
     CommittedOffset, CoordinatorKey, FindCoordinatorRequest, FindCoordinatorResponse, Isolation,
@@ -23,19 +24,6 @@ use crate::kafka::znodes::{self, consumers};
 use crate::kafka::zookeeper::{Asker, Replies};
 use crate::sim::{OrdMap, Outbox};
 use crate::zk::request::Op;
-
-/// Why offsets are committed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Occasion {
-    /// The application asked.
-    Asked,
-    /// The interval is over.
-    Interval,
-    /// Before partitions are given up for a rebalance.
-    Rebalance,
-    /// Before the end.
-    Close,
-}
 
 /// A commit under way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -7,13 +7,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::fetching::Held;
-use super::offsets::Occasion;
 use super::streams::{in_claim_order, is_allowed, registrations, thread_number, wanted};
 use super::words::{OldFact, OldTimer, Strategy, Wanted};
 use super::{Activity, OldConsumer, Purpose, Standing};
 use crate::kafka::assignor::PartitionCounts;
 use crate::kafka::assignor::old::{ThreadAssignment, range, round_robin};
-use crate::kafka::client::Partitions;
+use crate::kafka::client::{Occasion, Partitions};
 use crate::kafka::id::{BrokerId, Offset, TopicName, TopicPartition};
 use crate::kafka::words::{Text, Words};
 use crate::kafka::znodes::consumers::{self, ConsumerZnode};
