@@ -15,7 +15,9 @@ use crate::kafka::lone::{self, LoneProducerSettings};
 use crate::kafka::old_consumer::OldConsumer;
 use crate::kafka::old_consumer::words::{OldSettings, Wanted};
 use crate::kafka::producer::Producer;
-use crate::kafka::producer::words::{ProducerRequest, ProducerSettings, Steady, ToSend};
+use crate::kafka::producer::words::{
+    Act as Transact, ProducerRequest, ProducerSettings, Steady, ToSend,
+};
 use crate::kafka::release::Release;
 use crate::kafka::tools::{Bootstrap, Tool};
 use crate::kafka::words::Request;
@@ -51,7 +53,7 @@ pub struct NewProducer {
 /// What a client's application can be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Act {
-    /// Commit what was read.
+    /// Commit what was read, or what was sent in a transaction.
     Commit,
     /// Close in order, and end.
     Close,
@@ -63,6 +65,12 @@ pub enum Act {
     Go,
     /// Send nothing more by itself.
     Pause,
+    /// Get ready for transactions.
+    Init,
+    /// Begin a transaction; `Commit` ends it.
+    Begin,
+    /// Take back what was sent in the transaction.
+    Abort,
 }
 
 const ACTS: &[(&str, Act)] = &[
@@ -72,6 +80,9 @@ const ACTS: &[(&str, Act)] = &[
     ("stall", Act::Stall),
     ("go", Act::Go),
     ("pause", Act::Pause),
+    ("init", Act::Init),
+    ("begin", Act::Begin),
+    ("abort", Act::Abort),
 ];
 
 impl Act {
@@ -89,7 +100,7 @@ impl fmt::Display for Act {
 
 /// Reads what is told.
 pub(super) fn act(line: &mut Line) -> Result<Act, Trouble> {
-    line.word("commit, close, exit, stall, go or pause")?.choice(ACTS)
+    line.word("commit, close, exit, stall, go, pause, init, begin or abort")?.choice(ACTS)
 }
 
 impl NewConsumer {
@@ -357,11 +368,22 @@ pub(super) fn request(process: &AnyProcess, act: Act) -> Option<Request> {
         (AnyProcess::Consumer(_) | AnyProcess::OldConsumer(_), act) => {
             ConsumerRequest::by_name(act.name()).map(Request::from)
         }
-        (AnyProcess::Producer(_) | AnyProcess::LoneProducer(_), act) => match act {
-            Act::Pause => Some(ProducerRequest::Pause.into()),
-            Act::Close => Some(ProducerRequest::Close.into()),
-            _ => None,
-        },
+        (AnyProcess::Producer(_) | AnyProcess::LoneProducer(_), Act::Pause) => {
+            Some(ProducerRequest::Pause.into())
+        }
+        (AnyProcess::Producer(_) | AnyProcess::LoneProducer(_), Act::Close) => {
+            Some(ProducerRequest::Close.into())
+        }
+        (AnyProcess::Producer(_), act) => {
+            let transact = match act {
+                Act::Init => Transact::Init,
+                Act::Begin => Transact::Begin,
+                Act::Commit => Transact::Commit,
+                Act::Abort => Transact::Abort,
+                _ => return None,
+            };
+            Some(ProducerRequest::Transact(transact).into())
+        }
         _ => None,
     }
 }

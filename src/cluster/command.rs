@@ -205,7 +205,7 @@ pub const COMMANDS: &[Row] = &[
     },
     Row {
         name: "let",
-        usage: "let CLIENT commit|close|exit|stall|go|pause",
+        usage: "let CLIENT commit|close|exit|stall|go|pause|init|begin|abort",
         example: "let c1 commit",
         parse: |line| Ok(Command::Tell { process: process(line)?, act: clients::act(line)? }),
         print: |command| match command {
