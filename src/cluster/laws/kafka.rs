@@ -7,9 +7,11 @@ use crate::cluster::Cluster;
 use crate::kafka::consumer::words::ConsumerFact;
 use crate::kafka::id::{Generation, Offset, TopicPartition};
 use crate::kafka::message::Acks;
+use crate::kafka::old_consumer::Held;
 use crate::kafka::producer::words::ProducerFact;
 use crate::kafka::words::{BrokerFact, Fact};
 use crate::kafka::znodes::StateZnode;
+use crate::kafka::znodes::consumers::KeptGroup;
 use crate::sim::OrdMap;
 
 /// S6: in one leader epoch of a partition no two brokers lead it.
@@ -130,6 +132,32 @@ pub(super) fn one_owner_per_generation(_: &mut Seen, cluster: &Cluster) -> Verdi
                 )
             }))?;
         }
+    }
+    Ok(())
+}
+
+/// S20: what a member of a group that meets in ZooKeeper holds, as long as its session lives, is
+/// its own by a znode, and so nobody else's.
+///
+/// Past its session it goes on reading until it learns that; and it does not notice that somebody
+/// deletes the znode by hand.
+pub(super) fn old_owners_have_their_znodes(_: &mut Seen, cluster: &Cluster) -> Verdict {
+    let databases = cluster.processes().filter_map(|(_, _, process)| process.zk()?.database());
+    let Some(database) = databases.max_by_key(|database| database.last_zxid) else {
+        return Ok(());
+    };
+    for (_, name, process) in cluster.processes() {
+        let Some(consumer) = process.old_consumer() else { continue };
+        if !database.sessions.contains_key(&consumer.zookeeper().session()) {
+            continue;
+        }
+        let kept = KeptGroup::of(&database.tree, &consumer.settings().group_id);
+        let own = |held: &Held, tp: &TopicPartition| kept.owners.get(tp) == Some(&held.thread);
+        let lost = consumer.held().iter().find(|(tp, held)| !own(held, tp));
+        none(lost.map(|(tp, _)| {
+            let owner = kept.owners.get(tp).map_or("-", |owner| owner);
+            format!("partition={tp} consumer={name} owner={owner}")
+        }))?;
     }
     Ok(())
 }

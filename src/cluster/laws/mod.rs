@@ -127,6 +127,7 @@ laws! {
     "S16" "read-records-stay" LOSSES Told(kafka::read_records_stay);
     "S18" "keys-keep-their-partition" KEYS Told(kafka::keys_keep_their_partition);
     "S19" "one-owner-per-generation" Nobody Rest(kafka::one_owner_per_generation);
+    "S20" "old-owners-have-their-znodes" BY_HAND Rest(kafka::old_owners_have_their_znodes);
     "S21" "old-offsets-never-fall" OLD_OFFSETS Told(znodes::old_offsets_never_fall);
     "S25" "replicas-are-distinct" BY_HAND Told(znodes::replicas_are_distinct);
     "Z1" "one-zk-leader-per-epoch" Nobody Servers(laws::one_leader_per_epoch);

@@ -8,9 +8,10 @@ use crate::kafka::broker::{Broker, Phase};
 use crate::kafka::consumer::{Activity, Standing};
 use crate::kafka::controller::{Knowledge, PartitionPhase};
 use crate::kafka::id::{BrokerId, TopicPartition};
+use crate::kafka::old_consumer::words::Wanted;
 use crate::kafka::old_consumer::{self, OldConsumer};
 use crate::kafka::partition::Partition;
-use crate::kafka::znodes;
+use crate::kafka::znodes::{self, consumers::KeptGroup};
 use crate::sim::{Power, ProcessId};
 use crate::zk::client::State;
 use crate::zk::quorum_peer::{PeerRole, QuorumPeer};
@@ -23,7 +24,8 @@ pub fn settled(cluster: &Cluster) -> Verdict {
             restful(cluster, id, process).map_err(|why| format!("{name} {why}"))?;
         }
     }
-    one_controller(cluster)
+    one_controller(cluster)?;
+    old_groups_own_all(cluster)
 }
 
 /// Who has to be started again for the cluster to come to rest, because real ones are stuck here,
@@ -142,6 +144,36 @@ fn old_member_rests(consumer: &OldConsumer) -> Verdict {
     let rests = matches!(consumer.standing(), old_consumer::Standing::Balanced)
         || matches!(consumer.standing(), old_consumer::Standing::GaveUp);
     none((!rests).then_some("has not rebalanced"))
+}
+
+/// L8: in a group that meets in ZooKeeper every partition is owned, unless a member has used up its
+/// attempts and waits.
+fn old_groups_own_all(cluster: &Cluster) -> Verdict {
+    let members = || cluster.processes().filter_map(|(_, _, process)| process.old_consumer());
+    let running =
+        || members().filter(|member| member.activity() != old_consumer::Activity::Closing);
+    let databases = cluster.processes().filter_map(|(_, _, process)| process.zk()?.database());
+    let Some(database) = databases.max_by_key(|database| database.last_zxid) else {
+        return Ok(());
+    };
+    for member in running() {
+        let group = &member.settings().group_id;
+        let mut same = running().filter(|other| other.settings().group_id == *group);
+        let Wanted::Topics(topics) = &member.settings().wanted else { continue };
+        if same.any(|other| other.standing() == old_consumer::Standing::GaveUp) {
+            continue;
+        }
+        let kept = KeptGroup::of(&database.tree, group);
+        for (topic, _) in topics {
+            let znode = database.tree.znode(&znodes::topic(topic));
+            let znode = znode.and_then(|znode| znodes::TopicZnode::decode(&znode.data));
+            let mut all = znode.iter().flat_map(|znode| znode.partitions.keys());
+            let owned = |n: i32| kept.owners.contains_key(&TopicPartition::new(topic.clone(), n));
+            let unowned = all.find(|number| !owned(**number));
+            none(unowned.map(|number| format!("nobody in {group} owns {topic}-{number}")))?;
+        }
+    }
+    Ok(())
 }
 
 /// It serves, and everything it leads has all replicas in sync.
