@@ -137,7 +137,14 @@ fn about(run: Run<'_>, target: &Target) -> About {
                 names: its.map(|held| held.id.to_string()).into_iter().collect(),
             }
         }
-        Target::Znode(name) | Target::Partition(name) | Target::Group(name) => named(name),
+        Target::Znode(name) | Target::Partition(name) => named(name),
+        // Where nobody coordinates, facts name the members.
+        Target::Group(name) => {
+            let old = run.cluster.processes().filter_map(|(_, _, process)| process.old_consumer());
+            let its = old.filter(|old| old.settings().group_id.as_str() == name);
+            let names = its.map(|old| old.settings().id()).chain([name.clone()]);
+            About { process: None, names: names.collect() }
+        }
         Target::Event(_) => About::default(),
     }
 }

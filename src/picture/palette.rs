@@ -70,7 +70,8 @@ pub fn everything(run: Run<'_>, verbs: Vec<Verb>) -> Vec<Entry> {
     found
 }
 
-/// What can be added: a consumer to each group, a producer, a broker, a topic.
+/// What can be added: a consumer to each group, a producer, a client of ZooKeeper, a broker, a
+/// topic.
 pub fn additions(run: Run<'_>) -> Vec<Entry> {
     let free = |stem: &str| {
         let mut names = (1..).map(|n| format!("{stem}{n}"));
@@ -93,8 +94,10 @@ pub fn additions(run: Run<'_>) -> Vec<Entry> {
         && release.is_some_and(Release::has_old_consumers)
         && !has_old
     {
+        let is_free = |name: &String| groups.iter().all(|group| group.name != *name);
+        let group = (1..).map(|n| format!("g{n}")).find(is_free).expect("names do not end");
         let (name, connect) = (free("c"), inspector::connect(run));
-        let command = format!("add consumer {name} group=old topics={topic}{connect}");
+        let command = format!("add consumer {name} group={group} topics={topic}{connect}");
         entries.push(entry("page.add.old-consumer", &name, command));
     }
     if is_lone(run) {
@@ -119,6 +122,8 @@ pub fn additions(run: Run<'_>) -> Vec<Entry> {
             entries.push(entry("page.verb.add-consumer", &name, command));
         }
     }
+    let client = free("z");
+    entries.push(entry("page.add.client", &client, format!("add client {client}")));
     let broker = free("broker");
     let id = broker.trim_start_matches("broker");
     entries.push(entry("page.add.broker", id, format!("add broker {id}")));

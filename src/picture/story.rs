@@ -456,4 +456,25 @@ mod tests {
         let chain = causes(lab.cluster(), lab.trace(), gone.expect("it is told of"), 9);
         assert_eq!(chain.last(), Some(&killed));
     }
+
+    #[test]
+    fn an_old_consumer_rebalances_because_another_one_came() {
+        let add =
+            |name| format!("add consumer {name} group=g topics=t zookeeper.connect=zk1\nrun 5s\n");
+        let begin = "setup release=0.8.2.2 seed=1\nrun 8s\ntopic t partitions=2\n";
+        let text = format!("{begin}{}{}", add("c1"), add("c2"));
+        let lab = crate::lab::script::play(&text).expect("it is right").lab;
+        let c1 = lab.cluster().find("c1");
+        let mut claims = (0..lab.position()).filter(|index| {
+            let record = lab.trace().get(*index).expect("the index lies in the trace");
+            record.process == c1 && record.facts().any(|fact| fact.key() == "partition-claimed")
+        });
+        let claimed = claims.next_back().expect("it claims twice");
+        let steps = causes(lab.cluster(), lab.trace(), claimed, 20);
+        let told = |index: &usize| told_of(lab.trace(), *index).unwrap_or("command");
+        let told: Vec<&str> = steps.iter().map(told).collect();
+        let order = ["rebalance-began", "watch-fired", "process-started"];
+        let places = order.map(|key| told.iter().position(|told| *told == key));
+        assert!(places.is_sorted() && places[0].is_some(), "{told:?}");
+    }
 }

@@ -100,7 +100,9 @@ pub fn shell(frame: &Frame, shell: &Shell, light: Light) -> Drawing {
         drawing.path((x + w - 18, middle - 4), "M0 0l4 4l-4 4M6 8h7", "ln1");
     }
     if w > 50 {
-        drawing.text((x + 35, middle + 4), Phrase::raw(&shell.name), format!("t12 b{gone}"));
+        let letters = i32::try_from(shell.name.chars().count()).expect("names are short");
+        let size = if 35 + 7 * letters < w { "t12" } else { "t10" };
+        drawing.text((x + 35, middle + 4), Phrase::raw(&shell.name), format!("{size} b{gone}"));
     }
     drawing
 }
@@ -135,23 +137,47 @@ pub fn group(frame: &Frame, group: &Group, light: Light, plate: &Plate) -> Drawi
         drawing.rect((x - 5, y - 5), (w + 10, h + 10), 8, "now");
     }
     let middle = y + h / 2;
-    drawing.text((x + 16, middle + 8), Phrase::raw(&group.name), "client");
-    if h < 50 {
-        if let Phrase::Raw(state) = &group.state {
-            let (first, rest) = halves(state);
-            let up = if rest.is_empty() { 0 } else { 7 };
-            drawing.text((x + 52, middle + 4 - up), Phrase::raw(first), "t11 b");
-            drawing.text((x + 52, middle + 17 - up), Phrase::raw(rest), "t11 b");
-        } else {
-            drawing.text((x + 52, middle + 4), group.state.clone(), "t11 b");
-        }
+    let short = group.name.chars().count() < 4;
+    let name = Phrase::raw(&group.name);
+    let left = x + if !short {
+        16
+    } else if h < 50 {
+        52
     } else {
-        drawing.text((x + 50, y + 18), Phrase::key("page.kind.group"), "sc");
-        drawing.text((x + 50, y + 32), group.state.clone(), "t11 b");
-        drawing.text((x + 50, y + 46), group.coordination.clone(), "t11 i2");
+        50
+    };
+    if short {
+        drawing.text((x + 16, middle + 8), name, "client");
+    } else {
+        drawing.text((x + 16, if h < 50 { middle - 3 } else { y + 18 }), name, "t12 b");
+    }
+    if h < 50 {
+        drawing.over(state_words((left, middle + if short { 4 } else { 12 }), group, short));
+    } else {
+        if short {
+            drawing.text((left, y + 18), Phrase::key("page.kind.group"), "sc");
+        }
+        drawing.text((left, y + 32), group.state.clone(), "t11 b");
+        drawing.text((left, y + 46), group.coordination.clone(), "t11 i2");
         drawing.line((x + plate.group_head, y), (x + plate.group_head, y + h), "hair");
     }
     drawing.over(matrix(frame, group, plate));
+    drawing
+}
+
+/// A state where there is little room: one of two words is told in two lines, if there are two.
+fn state_words((x, y): (i32, i32), group: &Group, in_two: bool) -> Drawing {
+    let mut drawing = Drawing::new();
+    let (first, rest) = match &group.state {
+        Phrase::Raw(state) if in_two => halves(state),
+        _ => ("", ""),
+    };
+    if rest.is_empty() {
+        drawing.text((x, y), group.state.clone(), "t11 b");
+    } else {
+        drawing.text((x, y - 7), Phrase::raw(first), "t11 b");
+        drawing.text((x, y + 6), Phrase::raw(rest), "t11 b");
+    }
     drawing
 }
 

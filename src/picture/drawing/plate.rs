@@ -129,6 +129,11 @@ impl Plate {
         Plate { sessions, brokers, card: (self.card.0, broker::HEAD), ..self }
     }
 
+    /// Whether it has room for the rings of clients' sessions.
+    pub fn is_strung(&self) -> bool {
+        self.strings > 0
+    }
+
     /// The same plate with room for the rings of clients' sessions.
     pub fn with_strings(self) -> Plate {
         if self.phone {
@@ -230,7 +235,10 @@ impl Plate {
             (false, Side::Right) => (self.split(), end, right, number),
         };
         let pitch = ((last - first) / few(count.max(1))).min(100);
-        Frame { at: (first + pitch * few(number), self.strings - 15), size: (pitch - 6, 30) }
+        Frame {
+            at: (first + pitch * few(number), self.strings - 15),
+            size: ((pitch - 6).max(8), 30),
+        }
     }
 
     /// Where the ring of one of the clients' sessions stands, and its radius.
@@ -246,8 +254,8 @@ impl Plate {
                 self.hook(picture, side, before + number)
             }
         };
-        let radius = (frame.size.0 / 2).min(13);
-        Some(((frame.at.0 + 3 + radius, self.strings), radius))
+        let radius = (frame.size.0 / 2).min(12);
+        Some(((frame.at.0 + 5 + radius, self.strings), radius))
     }
 
     /// The corners of the way from a server past the brokers to the ring of a client's session.
@@ -261,6 +269,7 @@ impl Plate {
         let number = strung(picture).position(|other| std::ptr::eq(other, session))?;
         let beside = (i32::try_from(number).expect("few clients are drawn") % 5 - 2) * 4;
         let gap = self.gaps(picture).into_iter().min_by_key(|gap| (gap - x).abs())? + beside;
+        let gap = gap.clamp(4, self.size.0 - 4);
         let bottom = self.brokers + self.card.1 + 4;
         Some(vec![from, (gap, self.brokers - 8), (gap, bottom), end])
     }
@@ -292,10 +301,12 @@ impl Plate {
     }
 }
 
-/// The sessions of clients, in the order in which they stand.
+/// The sessions of clients, in the order in which they stand. Tools are gone too soon to be seen.
 pub fn strung(picture: &StagePicture) -> impl Iterator<Item = &Session> {
-    let is_broker = |session: &Session| picture.brokers.iter().any(|b| b.name == session.owner);
-    picture.sessions.iter().filter(move |session| !is_broker(session))
+    let shells = picture.shells.iter().map(|shell| &shell.name);
+    let members = picture.groups.iter().flat_map(|group| &group.members);
+    let owners = shells.chain(members.map(|member| &member.name));
+    owners.flat_map(|name| picture.sessions.iter().filter(move |session| session.owner == *name))
 }
 
 /// Where something hangs at a string.
@@ -666,4 +677,43 @@ fn shell_part(shell: &Shell, frame: &Frame, selected: Option<&Target>) -> Part {
     let label = Phrase::key("page.label.shell").with("name", &shell.name);
     let label = label.with_phrase("state", shell.state.clone());
     Part { key: target.to_string(), target, label, hit: (frame.at, frame.size), drawing }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::script;
+    use crate::picture::ensemble::Run;
+    use crate::picture::stage;
+
+    /// Threads of clients go beside the cards, and their rings stand apart, above the clients.
+    #[test]
+    fn strings_go_beside_the_cards() {
+        let mut text = "setup release=0.8.2.2 seed=1\nrun 8s\ntopic t replicas=3\n".to_string();
+        for name in ["c1", "c2", "c3", "c4", "c5"] {
+            text +=
+                &format!("add consumer {name} group=g topics=t zookeeper.connect=zk1,zk2,zk3\n");
+        }
+        text += "add client z1\nadd client z2\nrun 3s\nkill c1\nstart c1\nrun 1s";
+        let lab = script::play(&text).expect("it is right").lab;
+        let picture = stage::stage(Run::of(&lab));
+        let of = picture.brokers.len();
+        for plate in [Plate::wide(832).with_strings(), Plate::large().with_strings()] {
+            let mut rings = Vec::new();
+            for session in strung(&picture) {
+                let way = plate.string(&picture, session).expect("it hangs at a server");
+                let cards = (0..of).map(|number| plate.card_at(number, of));
+                for card in cards {
+                    let sides = card.at.0..card.at.0 + card.size.0;
+                    assert!(!sides.contains(&way[1].0) && way[1].0 == way[2].0, "{session:?}");
+                }
+                let ((x, y), radius) = plate.client_ring(&picture, session).expect("it has one");
+                assert!(y + radius < plate.clients && y - radius > plate.wires.1);
+                rings.push((x - radius, x + radius));
+            }
+            rings.sort_unstable();
+            assert_eq!(rings.len(), 8, "one each, and the one that c1 has left behind");
+            assert!(rings.windows(2).all(|pair| pair[0].1 < pair[1].0), "{rings:?}");
+        }
+    }
 }

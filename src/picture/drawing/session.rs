@@ -51,7 +51,11 @@ pub fn ring(at: (i32, i32), radius: i32, session: &Session, light: Light) -> Dra
     drawing.ring(at, radius, session.rest(), class);
     drawing.path(at, notch(radius), "ln1");
     let label = if light == Light::Lit { "ringt rub" } else { "ringt" };
-    drawing.centred((at.0, at.1 + 4), Phrase::raw(plain_seconds(session.left)), label);
+    let seconds = match radius < 16 && session.left >= 100 {
+        true => (session.left / 10).to_string(),
+        false => plain_seconds(session.left),
+    };
+    drawing.centred((at.0, at.1 + 4), Phrase::raw(seconds), label);
     drawing
 }
 
@@ -77,7 +81,7 @@ fn words((x, y): (i32, i32), session: &Session, light: Light, plate: &Plate) -> 
         drawing.text((left + 7, y + 12), ends(session), "t11 i2");
     } else {
         let words = match session.age {
-            Age::Only if plate.minor => session.called.clone(),
+            Age::Only if plate.minor && !plate.is_strung() => session.called.clone(),
             Age::Only => {
                 Phrase::key("page.session.brief").with("owner", story::short(&session.owner))
             }
@@ -189,7 +193,11 @@ pub fn string(way: &[(i32, i32)], session: &Session, light: Light) -> Drawing {
         let ((x, y), (to, down)) = ((a.0 - from.0, a.1 - from.1), (b.0 - from.0, b.1 - from.1));
         match x == to {
             true => d += &format!("V{down}"),
-            false => d += &format!("C{x} {} {to} {} {to} {down}", (y + down) / 2, (y + down) / 2),
+            // The first leg keeps close to the servers, above the rings of the brokers.
+            false => {
+                let middle = if y == 0 { 16.min(down / 2) } else { (y + down) / 2 };
+                d += &format!("C{x} {middle} {to} {middle} {to} {down}");
+            }
         }
     }
     drawing.path(*from, d, class);
