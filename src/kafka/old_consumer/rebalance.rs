@@ -131,6 +131,8 @@ impl Balance {
 
 impl OldConsumer {
     /// The session is over: what was being done is void.
+    // Real: a thread goes on where it was once there is a session; here a rebalance is given up for
+    // the one that follows the next registration, because both come to the same.
     pub(super) fn forget(&mut self, out: &mut Outbox<'_, Words>) {
         self.balance.running = None;
         self.balance.asked = None;
