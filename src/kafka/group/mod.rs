@@ -68,17 +68,18 @@ enum Storing {
     Shares { group: GroupId, generation: Generation, shares: Assignments },
     /// Offsets, and who committed them.
     Offsets(StoringOffsets),
-    /// The same, by a transaction.
-    TxnOffsets(StoringOffsets, (ProducerId, ProducerEpoch)),
     /// Something nobody waits for.
     Note,
 }
+
+/// Who commits: the caller, and its producer if it does so in a transaction.
+type Committer = (Caller, Option<(ProducerId, ProducerEpoch)>);
 
 /// A commit on its way into the log.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct StoringOffsets {
     group: GroupId,
-    caller: Caller,
+    by: Committer,
     offsets: Vec<(TopicPartition, OffsetAndMetadata)>,
     refused: Vec<(TopicPartition, Option<Error>)>,
 }
@@ -101,7 +102,7 @@ impl Ledger {
         self.last_append += 1;
         let id = AppendId(self.last_append);
         let producer = match &what {
-            Storing::TxnOffsets(_, producer) => Some(*producer),
+            Storing::Offsets(storing) => storing.by.1,
             _ => None,
         };
         self.storing.insert(id, what);
@@ -228,9 +229,6 @@ impl GroupCoordinator {
                 }
             }
             Some(Storing::Offsets(storing)) => self.offsets_are_stored(storing, outcome, desk),
-            Some(Storing::TxnOffsets(storing, by)) => {
-                self.txn_offsets_are_stored(storing, by, outcome, desk);
-            }
             Some(Storing::Note) | None => {}
         }
     }

@@ -7,18 +7,19 @@ use std::sync::Arc;
 
 use super::desk::{Caller, Desk, GroupFact, GroupNumber, GroupTimer, MemberNumber};
 use super::state::{Group, GroupState, Member, Seniority, no_subscription};
-use super::{GroupCoordinator, Ledger, Storing, StoringOffsets, Turn, answer, record};
+use super::{Committer, GroupCoordinator, Ledger, Storing, StoringOffsets, Turn, answer, record};
 use crate::kafka::error::Error;
 use crate::kafka::group_record::{
     GroupMetadataValue, OffsetAndMetadata, OffsetsKey, OffsetsValue, StoredMember,
 };
-use crate::kafka::id::{GroupId, ProducerEpoch, ProducerId, TopicPartition};
+use crate::kafka::id::{GroupId, ProducerId, TopicPartition};
 use crate::kafka::java_hash::{self, Filling};
 use crate::kafka::message::{
     CommittedOffset, DeleteGroupsRequest, DeleteGroupsResponse, DescribeGroupsRequest,
     DescribeGroupsResponse, DescribedGroup, DescribedGroupMember, Isolation, ListGroupsRequest,
     ListGroupsResponse, MemberIdentity, OffsetCommitRequest, OffsetCommitResponse,
     OffsetDeleteRequest, OffsetDeleteResponse, OffsetFetchRequest, OffsetFetchResponse,
+    TxnOffsetCommitResponse,
 };
 use crate::kafka::record::{Content, Record};
 use crate::sim::{OrdMap, sort};
@@ -32,16 +33,23 @@ impl GroupCoordinator {
         exists: &dyn Fn(&TopicPartition) -> bool,
         desk: &mut Desk<'_>,
     ) {
-        if let Err(error) = self.may_commit(&ask.member, desk) {
-            let topics = ask.topics.into_iter().map(|(p, _)| (p, Some(error))).collect();
-            return desk.answer(caller, OffsetCommitResponse { topics });
+        let allowed = self.may_commit(&ask.member, desk);
+        let topics = known(ask.topics, allowed, exists, desk);
+        self.store_known((caller, None), &ask.member.group_id, topics, desk);
+    }
+
+    /// Stores the offsets that may be committed, or answers at once if there are none.
+    pub(super) fn store_known(
+        &mut self,
+        by: Committer,
+        group: &GroupId,
+        (offsets, refused): (Vec<(TopicPartition, OffsetAndMetadata)>, Refused),
+        desk: &mut Desk<'_>,
+    ) {
+        match offsets.is_empty() {
+            true => answer_commit(by, refused, desk),
+            false => self.turn_or_new(group, desk).store_offsets(by, offsets, refused),
         }
-        let (offsets, refused) = known(ask.topics, exists, desk);
-        if offsets.is_empty() {
-            return desk.answer(caller, OffsetCommitResponse { topics: refused });
-        }
-        let group = ask.member.group_id;
-        self.turn_or_new(&group, desk).store_offsets(caller, offsets, refused, None);
     }
 
     // Source: GroupCoordinator.validateOffsetCommit
@@ -61,12 +69,15 @@ impl GroupCoordinator {
         outcome: Result<(), Error>,
         desk: &mut Desk<'_>,
     ) {
-        let StoringOffsets { group, caller, offsets, refused: mut topics } = storing;
+        let StoringOffsets { group, by, offsets, refused: mut topics } = storing;
         topics.extend(offsets.iter().map(|(p, _)| (p.clone(), outcome.err())));
         if let (Ok(()), Some(mut turn)) = (outcome, self.turn(&group, desk)) {
-            turn.show_offsets(offsets);
+            match by.1 {
+                Some((producer, _)) => turn.hide_offsets(producer, offsets),
+                None => turn.show_offsets(offsets),
+            }
         }
-        desk.answer(caller, OffsetCommitResponse { topics });
+        answer_commit(by, topics, desk);
     }
 
     // Source: GroupCoordinator.handleFetchOffsets
@@ -256,10 +267,9 @@ impl Turn<'_, '_> {
 
     pub(super) fn store_offsets(
         &mut self,
-        caller: Caller,
+        by: Committer,
         offsets: Vec<(TopicPartition, OffsetAndMetadata)>,
         refused: Refused,
-        by: Option<(ProducerId, ProducerEpoch)>,
     ) {
         let group = self.group.group_id.clone();
         let one = |(partition, offset): &(TopicPartition, OffsetAndMetadata)| {
@@ -268,11 +278,7 @@ impl Turn<'_, '_> {
         };
         let records: Vec<Record> = offsets.iter().map(one).collect();
         let partition = self.partition();
-        let storing = StoringOffsets { group, caller, offsets, refused };
-        let storing = match by {
-            None => Storing::Offsets(storing),
-            Some(by) => Storing::TxnOffsets(storing, by),
-        };
+        let storing = Storing::Offsets(StoringOffsets { group, by, offsets, refused });
         self.ledger.append(storing, partition, records, self.desk);
     }
 
@@ -331,14 +337,25 @@ impl Turn<'_, '_> {
 }
 
 /// What partitions were refused.
-type Refused = Vec<(TopicPartition, Option<Error>)>;
+fn answer_commit((caller, producer): Committer, topics: Refused, desk: &mut Desk<'_>) {
+    match producer {
+        Some(_) => desk.answer(caller, TxnOffsetCommitResponse { topics }),
+        None => desk.answer(caller, OffsetCommitResponse { topics }),
+    }
+}
+
+pub(super) type Refused = Vec<(TopicPartition, Option<Error>)>;
 
 /// Offsets of partitions that exist, in the order in which they are written; the others refused.
 pub(super) fn known(
     topics: Vec<(TopicPartition, CommittedOffset)>,
+    allowed: Result<(), Error>,
     exists: &dyn Fn(&TopicPartition) -> bool,
     desk: &Desk<'_>,
 ) -> (Vec<(TopicPartition, OffsetAndMetadata)>, Refused) {
+    if let Err(error) = allowed {
+        return (Vec::new(), topics.into_iter().map(|(p, _)| (p, Some(error))).collect());
+    }
     let (known, unknown): (Vec<_>, Vec<_>) = topics.into_iter().partition(|(p, _)| exists(p));
     let missing = |(p, _)| (p, Some(Error::UnknownTopicOrPartition));
     let refused: Refused = unknown.into_iter().map(missing).collect();

@@ -3,11 +3,11 @@
 //! *Invariant: what an open transaction has written is shown to nobody.*
 
 use super::desk::{Caller, Desk};
-use super::{GroupCoordinator, StoringOffsets, Turn};
-use crate::kafka::error::Error;
+use super::offsets::known;
+use super::{GroupCoordinator, Turn};
 use crate::kafka::group_record::OffsetAndMetadata;
-use crate::kafka::id::{GroupId, ProducerEpoch, ProducerId, TopicPartition};
-use crate::kafka::message::{TransactionResult, TxnOffsetCommitRequest, TxnOffsetCommitResponse};
+use crate::kafka::id::{GroupId, ProducerId, TopicPartition};
+use crate::kafka::message::{TransactionResult, TxnOffsetCommitRequest};
 
 impl GroupCoordinator {
     // Real: from 2.5 on the request names the member and its generation, and is refused if they are
@@ -20,32 +20,10 @@ impl GroupCoordinator {
         exists: &dyn Fn(&TopicPartition) -> bool,
         desk: &mut Desk<'_>,
     ) {
-        if let Err(error) = self.speaks_for(&ask.group_id) {
-            let topics = ask.topics.into_iter().map(|(p, _)| (p, Some(error))).collect();
-            return desk.answer(caller, TxnOffsetCommitResponse { topics });
-        }
-        let (offsets, refused) = super::offsets::known(ask.topics, exists, desk);
-        if offsets.is_empty() {
-            return desk.answer(caller, TxnOffsetCommitResponse { topics: refused });
-        }
+        let allowed = self.speaks_for(&ask.group_id);
+        let topics = known(ask.topics, allowed, exists, desk);
         let by = (ask.producer.producer_id, ask.producer.producer_epoch);
-        self.turn_or_new(&ask.group_id, desk).store_offsets(caller, offsets, refused, Some(by));
-    }
-
-    pub(super) fn txn_offsets_are_stored(
-        &mut self,
-        storing: StoringOffsets,
-        (producer, _): (ProducerId, ProducerEpoch),
-        outcome: Result<(), Error>,
-        desk: &mut Desk<'_>,
-    ) {
-        let StoringOffsets { group, caller, offsets, refused: mut topics, .. } = storing;
-        topics.extend(offsets.iter().map(|(p, _)| (p.clone(), outcome.err())));
-        if let (Ok(()), Some(turn)) = (outcome, self.turn(&group, desk)) {
-            let pending = turn.group.transactional.entry(producer).or_default();
-            pending.extend(offsets);
-        }
-        desk.answer(caller, TxnOffsetCommitResponse { topics });
+        self.store_known((caller, Some(by)), &ask.group_id, topics, desk);
     }
 
     /// A transaction has ended, as its marker in this partition says.
@@ -67,6 +45,15 @@ impl GroupCoordinator {
 }
 
 impl Turn<'_, '_> {
+    /// Keeps offsets until the transaction of their producer has ended.
+    pub(super) fn hide_offsets(
+        &mut self,
+        producer: ProducerId,
+        offsets: Vec<(TopicPartition, OffsetAndMetadata)>,
+    ) {
+        self.group.transactional.entry(producer).or_default().extend(offsets);
+    }
+
     fn end_transaction(&mut self, producer: ProducerId, result: TransactionResult) {
         let Some(offsets) = self.group.transactional.remove(&producer) else { return };
         let offsets: Vec<(TopicPartition, OffsetAndMetadata)> = offsets;
