@@ -11,6 +11,10 @@ use super::id::TopicPartition;
 
 pub use crate::zk::hash_order::{bucket as place, hash_code as hash};
 
+/// So many elements at most stay in a Scala set, or map, in the order in which they came.
+// Source: scala.collection.immutable.Set.Set4, Map.Map4
+pub const SMALL_SET: usize = 4;
+
 /// The order of two texts as the JVM has it.
 // Source: java.lang.String.compareTo
 pub fn order(left: &str, right: &str) -> Ordering {
@@ -34,6 +38,20 @@ pub fn coordinator_partition(group: &str, partitions: i32) -> i32 {
 pub fn of_partition(partition: &TopicPartition) -> i32 {
     let number = 31i32.wrapping_add(partition.partition);
     number.wrapping_mul(31).wrapping_add(hash(partition.topic.as_str()))
+}
+
+/// The hash of a Scala case class, by those of its fields.
+// Source: scala.util.hashing.MurmurHash3.productHash
+pub fn of_product(fields: &[i32]) -> i32 {
+    let mut hash = fields.iter().fold(0xcafe_babe_u32, |hash, field| {
+        let field = field.cast_unsigned().wrapping_mul(0xcc9e_2d51);
+        let scrambled = field.rotate_left(15).wrapping_mul(0x1b87_3593);
+        (hash ^ scrambled).rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64)
+    });
+    hash ^= u32::try_from(fields.len()).expect("classes are small");
+    hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
+    hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);
+    (hash ^ (hash >> 16)).cast_signed()
 }
 
 /// Which of a few texts comes first in a Scala hash map, which breaks ties for Kafka.
@@ -79,15 +97,7 @@ fn trie_place(hash: i32, all: &[i32]) -> u64 {
 /// The hash of a partition as an old client has it: that of a case class of a text and a number.
 // Source: kafka.common.TopicAndPartition; scala.util.hashing.MurmurHash3.productHash
 pub fn of_topic_and_partition(topic: &str, number: i32) -> i32 {
-    let elements = [hash(topic).cast_unsigned(), number.cast_unsigned()];
-    let mut hash = elements.into_iter().fold(0xcafe_babe_u32, |hash, element| {
-        let scrambled = element.wrapping_mul(0xcc9e_2d51).rotate_left(15).wrapping_mul(0x1b87_3593);
-        (hash ^ scrambled).rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64)
-    });
-    hash ^= 2;
-    hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
-    hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);
-    (hash ^ (hash >> 16)).cast_signed()
+    of_product(&[hash(topic), number])
 }
 
 /// How full a table of hashes gets before it doubles.

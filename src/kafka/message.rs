@@ -158,6 +158,8 @@ calls! {
     AllocateProducerIds(AllocateProducerIdsRequest) -> AllocateProducerIdsResponse, "allocate-producer-ids";
     /// To be connected, and nothing more (0.7).
     Connect(ConnectRequest) -> ConnectResponse, "connect";
+    /// To be a member of a group by the protocol of KIP-848.
+    ConsumerGroupHeartbeat(ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse, "consumer-group-heartbeat";
 }
 
 /// The beginning of a connection on which the broker will never say anything.
@@ -799,6 +801,25 @@ pub struct ListGroupsResponse {
     pub error: Option<Error>,
     /// The groups with their states.
     pub groups: Vec<(GroupId, &'static str)>,
+}
+
+/// Says that a member is there, and which partitions it has, by the protocol of KIP-848.
+// Source: ConsumerGroupHeartbeatRequest.json (3.9); here of a member that is about to join.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ConsumerGroupHeartbeatRequest {
+    /// Which group.
+    pub group_id: GroupId,
+    /// What the member wants to read.
+    pub subscribed_topic_names: Vec<TopicName>,
+}
+
+/// Which partitions a member is to have.
+// Real: a broker of KRaft answers with an assignment; here there is none, because no broker with
+// ZooKeeper has this protocol.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ConsumerGroupHeartbeatResponse {
+    /// Why it has none.
+    pub error: Error,
 }
 
 /// Removes groups that have no members.

@@ -77,6 +77,12 @@ impl Release {
         self <= Release::V0_10_2_2
     }
 
+    /// Whether a broker that finds its own registration there waits until that session is over.
+    // Source: ZkUtils.createEphemeralPathExpectConflictHandleZKBug (to 0.8.2)
+    pub fn brokers_wait_for_their_ids(self) -> bool {
+        self <= Release::V0_8_2_2
+    }
+
     /// Whether a cluster has an id.
     // Source: KIP-78 (0.10.1)
     pub fn clusters_have_ids(self) -> bool {
@@ -127,6 +133,12 @@ impl Release {
         self <= Release::V0_8_2_2
     }
 
+    /// Whether one partition is read by `SimpleConsumerShell`, which tells each offset.
+    // Source: kafka.tools.SimpleConsumerShell; kafka-console-consumer --partition (0.10.1)
+    pub fn one_partition_is_read_by_a_shell(self) -> bool {
+        self <= Release::V0_8_2_2
+    }
+
     /// Whether the last replica leaves the ISR too where unclean leaders may be elected.
     // Source: KafkaController.removeReplicaFromIsr (0.8.2 to 1.0)
     pub fn isrs_may_be_empty(self) -> bool {
@@ -139,10 +151,16 @@ impl Release {
         self >= Release::V3_9_1
     }
 
-    /// Whether the offsets topic has one replica unless the settings say otherwise.
-    // Source: OffsetManagerConfig.DefaultOffsetsTopicReplicationFactor (0.8.2)
-    pub fn keeps_one_copy_of_offsets(self) -> bool {
-        self <= Release::V0_8_2_2
+    /// Whether topics have a `compression.type`.
+    // Source: KAFKA-1499 (0.9)
+    pub fn compression_is_told_of_topics(self) -> bool {
+        self >= Release::V0_10_2_2
+    }
+
+    /// Whether the offsets topic is made with fewer replicas where there are not enough brokers.
+    // Source: KafkaApis.createGroupMetadataTopic, before KIP-115 (0.11)
+    pub fn offsets_may_have_fewer_copies(self) -> bool {
+        self <= Release::V0_10_2_2
     }
 
     /// Whether a topic may be deleted unless the settings say otherwise.
@@ -179,6 +197,12 @@ impl Release {
     // Source: ZKCheckedEphemeral (0.9 to 1.0)
     pub fn registering_makes_parents(self) -> bool {
         self == Release::V0_10_2_2
+    }
+
+    /// Whether an old consumer that registers does the same.
+    // Source: ZookeeperConsumerConnector.registerConsumerInZK (0.9 to 1.1: ZKCheckedEphemeral)
+    pub fn members_make_parents(self) -> bool {
+        self >= Release::V0_10_2_2
     }
 
     /// Whether a controller that must not delete topics takes wishes for it back.
@@ -231,6 +255,20 @@ impl Release {
         self <= Release::V2_3_1
     }
 
+    /// Whether replicas change one after the other, each with a write of its own, and partitions
+    /// too when a broker wants to stop.
+    // Source: ReplicaStateMachine.handleStateChanges, KafkaController.shutdownBroker (0.8.2 to 1.0)
+    pub fn replicas_change_one_by_one(self) -> bool {
+        self <= Release::V0_10_2_2
+    }
+
+    /// Whether a fetcher that has nothing left to fetch holds up orders to stop further ones until
+    /// its last fetch is answered.
+    // Source: ReplicaFetcherManager.shutdownIdleFetcherThreads, before KAFKA-6051 (1.1)
+    pub fn idle_fetchers_hold_up_stops(self) -> bool {
+        self <= Release::V0_10_2_2
+    }
+
     /// Whether the HW stays where it is while there are too few replicas in sync.
     // Source: KIP-966 (3.7)
     pub fn hw_waits_for_min_isr(self) -> bool {
@@ -241,6 +279,12 @@ impl Release {
     // Source: Partition.getOutOfSyncReplicas, before KAFKA-7152 (2.1)
     pub fn silence_is_lag(self) -> bool {
         self <= Release::V1_1_1
+    }
+
+    /// Whether leaders look for lagging followers only as often as these may lag, and not twice.
+    // Source: ReplicaManager.startup, before 0.10
+    pub fn followers_are_looked_at_rarely(self) -> bool {
+        self <= Release::V0_8_2_2
     }
 
     /// Whether `kafka-topics` writes topics to ZooKeeper itself, and reads them there.
@@ -265,6 +309,12 @@ impl Release {
     // Source: KIP-455 (2.4; its tool 2.6)
     pub fn moves_are_wished_in_zookeeper(self) -> bool {
         self <= Release::V2_3_1
+    }
+
+    /// Whether tools name partitions as `[orders,0]`, and the one that moves them tells the plan.
+    // Source: kafka.common.TopicAndPartition.toString, ReassignPartitionsCommand (0.8 to 0.11)
+    pub fn partitions_are_named_in_brackets(self) -> bool {
+        self <= Release::V0_10_2_2
     }
 
     /// Whether a controller that has taken wishes for moves writes down again those that are left.
@@ -364,6 +414,13 @@ impl Release {
     // Source: KIP-21 (0.9)
     pub fn config_changes_name_paths(self) -> bool {
         self >= Release::V0_10_2_2
+    }
+
+    /// Whether the controller's leader balance passes over preferred replicas that it does not know
+    /// to be in sync.
+    // Source: KafkaController.checkAndTriggerAutoLeaderRebalance (2.6)
+    pub fn balance_minds_isrs(self) -> bool {
+        self >= Release::V2_8_2
     }
 
     /// Whether a topic has an id.

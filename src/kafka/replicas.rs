@@ -127,6 +127,7 @@ pub struct Replicas {
     partitions: PartitionMap<Arc<Partition>>,
     stored: StoredReplicas,
     fetchers: OrdMap<BrokerId, Fetcher>,
+    ends: following::Ends,
     controller_epoch: ControllerEpoch,
     configs: OrdMap<TopicName, Arc<Config>>,
     fetches: OrdMap<u64, Arc<WaitingFetch>>,
@@ -146,6 +147,7 @@ impl Replicas {
             partitions: PartitionMap::default(),
             stored,
             fetchers: OrdMap::new(),
+            ends: following::Ends::default(),
             controller_epoch: ControllerEpoch(0),
             configs: OrdMap::new(),
             fetches: OrdMap::new(),
@@ -161,8 +163,7 @@ impl Replicas {
     /// Starts what is done by the clock.
     pub fn start(&mut self, turn: &mut Turn<'_, '_>) {
         self.begin_to_note(turn);
-        let lag = turn.settings.replica_lag_time_max;
-        turn.out.arm(BrokerTimer::IsrExpiration, lag.divided_by(2));
+        isr::look_later(turn);
         let every = turn.settings.replica_high_watermark_checkpoint_interval;
         turn.out.arm(BrokerTimer::HighWatermarkCheckpoint, every);
     }

@@ -147,9 +147,6 @@ impl Settings {
         }
         settings.unclean_leader_election_enable = release.elects_unclean_leaders_by_default();
         settings.delete_topic_enable = release.deletes_topics_by_default();
-        if release.keeps_one_copy_of_offsets() {
-            settings.offsets_topic_replication_factor = 1;
-        }
         if !release.keeps_offsets_for_a_week() {
             settings.offsets_retention = Span::secs(1440 * 60);
         }

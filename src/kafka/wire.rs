@@ -136,6 +136,11 @@ impl Wire {
         lost.into_iter().map(|(_, purpose)| purpose).collect()
     }
 
+    /// Whether a call of that purpose is under way.
+    pub fn is_calling(&self, purpose: Purpose) -> bool {
+        self.calls.iter().any(|(_, call)| call.purpose == purpose)
+    }
+
     /// Forgets calls of a purpose, whose responses are of no use any more.
     pub fn forget(&mut self, purpose: Purpose) {
         self.calls.retain(|_, call| call.purpose != purpose);

@@ -85,6 +85,8 @@ pub enum BrokerTimer {
     Transactions,
     /// What was written last is to be flushed (0.7).
     Flush,
+    /// The registration that is in the way may be gone (0.8).
+    RegisterAgain,
 }
 
 /// What is being written to disks.
@@ -237,6 +239,7 @@ impl BrokerTimer {
             BrokerTimer::ControlledShutdown => "controlled-shutdown",
             BrokerTimer::Loopback => "loopback",
             BrokerTimer::Errands => "errands",
+            BrokerTimer::RegisterAgain => "broker-register-again",
             BrokerTimer::IsrPropagation => "isr-propagation",
             BrokerTimer::Transactions => "transactions",
             BrokerTimer::Flush => "flush",

@@ -153,8 +153,14 @@ impl Zookeeper {
     /// A handle that asks as processes of that release do; it does nothing before `open`.
     pub fn of_release(config: Config, release: Release) -> Zookeeper {
         let one_by_one = release.asks_one_by_one();
+        let manner = if one_by_one { Manner::OneByOne } else { Manner::Pipelined };
+        Zookeeper::new(config, manner)
+    }
+
+    /// A handle that asks in this manner; it does nothing before `open`.
+    pub fn new(config: Config, manner: Manner) -> Zookeeper {
         Zookeeper {
-            manner: if one_by_one { Manner::OneByOne } else { Manner::Pipelined },
+            manner,
             client: Client::new(config.clone()),
             config,
             batches: OrdMap::new(),
@@ -430,6 +436,18 @@ impl Zookeeper {
 /// A create of a persistent znode.
 pub fn create(path: Path, data: impl Into<Bytes>) -> Op {
     Op::Create(Arc::new(Create::new(path, data, mode::PERSISTENT)))
+}
+
+/// What makes all that is above a znode, from the top, with an empty text.
+// Source: ZKCheckedEphemeral.createRecursive (0.9 to 1.1)
+pub fn create_above(path: &Path) -> Vec<Op> {
+    let mut creates = Vec::new();
+    let mut above = path.parent();
+    while let Some(path) = above.filter(|path| path.parent().is_some()) {
+        above = path.parent();
+        creates.insert(0, create(path, ""));
+    }
+    creates
 }
 
 /// A create of an ephemeral znode.

@@ -13,8 +13,9 @@ use crate::kafka::group::GroupCoordinator;
 use crate::kafka::id::{CONSUMER_OFFSETS, TRANSACTION_STATE, TopicName, TopicPartition};
 use crate::kafka::java_hash::coordinator_partition;
 use crate::kafka::message::{
-    CoordinatorKey, FindCoordinatorRequest, FindCoordinatorResponse, InitProducerIdRequest,
-    MetadataRequest, Request, RequestMessage, Response, WriteTxnMarkersResponse,
+    ConsumerGroupHeartbeatResponse, CoordinatorKey, FindCoordinatorRequest,
+    FindCoordinatorResponse, InitProducerIdRequest, MetadataRequest, Request, RequestMessage,
+    Response, WriteTxnMarkersResponse,
 };
 use crate::kafka::wire::{Caller, Purpose};
 use crate::kafka::words::{BrokerFact, Text, Words};
@@ -29,6 +30,12 @@ impl Running {
         out: &mut Outbox<'_, Words>,
     ) {
         if matches!(self.phase, Phase::Starting(_)) {
+            return self.held.push_back((from, message));
+        }
+        if self.has_closed_its_sockets() {
+            return;
+        }
+        if self.is_held_up(&message.request) {
             return self.held.push_back((from, message));
         }
         let caller = self.wire.take(from, message.correlation_id);
@@ -113,6 +120,11 @@ impl Running {
             Request::UpdateMetadata(request) => self.update_metadata(caller, &request, site, out),
             Request::Metadata(request) => self.metadata(caller, request, site, out),
             Request::FindCoordinator(request) => self.find_coordinator(caller, request, site, out),
+            // Source: KafkaApis.handleConsumerGroupHeartbeat: only with KRaft
+            Request::ConsumerGroupHeartbeat(_) => {
+                let error = Error::UnsupportedVersion;
+                self.answer(caller, ConsumerGroupHeartbeatResponse { error }, out);
+            }
             request => self.errand(caller, request, site, out),
         }
     }
@@ -238,6 +250,24 @@ impl Running {
                 self.markers_written(number, &response, site, out);
             }
             _ => unreachable!("a question is answered by its own kind of answer"),
+        }
+    }
+
+    /// Whether this order, or one before it on its connection, waits for the end of a fetcher.
+    fn is_held_up(&self, request: &Request) -> bool {
+        let stops = matches!(request, Request::LeaderAndIsr(_) | Request::StopReplica(_));
+        let orders = stops || matches!(request, Request::UpdateMetadata(_));
+        (stops && self.replicas.ends_a_fetcher()) || (orders && !self.held.is_empty())
+    }
+
+    /// A fetcher may have ended: goes on with what was held up by that.
+    pub(super) fn resume_orders(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        if matches!(self.phase, Phase::Starting(_)) || self.replicas.ends_a_fetcher() {
+            return;
+        }
+        self.fetchers_ended(site, out);
+        for (from, message) in std::mem::take(&mut self.held) {
+            self.request(from, message, site, out);
         }
     }
 

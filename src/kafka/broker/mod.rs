@@ -112,7 +112,7 @@ pub struct Running {
     transactions: Transactions,
     errands: Errands,
     configs: configs::Configs,
-    /// Requests that came before it served.
+    /// Requests that came before it served, and orders that are held up.
     held: VecDeque<(ProcessId, RequestMessage)>,
 }
 
@@ -330,7 +330,7 @@ impl Running {
             }
             Heard::Answered(Asker::Controller, replies) => {
                 self.controller.answered(replies, turn!(self, site, out));
-                self.elected(site, out);
+                self.elected(out);
             }
             Heard::Answered(Asker::Startup, replies) => {
                 self.started(&replies, disk, site, out);
@@ -393,6 +393,7 @@ impl Running {
         }
         self.replicas.hung_up(peer, &self.cache);
         self.held.retain(|(from, _)| *from != peer);
+        self.resume_orders(site, out);
     }
 
     fn loopback(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
@@ -430,7 +431,8 @@ impl Running {
                 self.controller.put(ControllerEvent::LeaderBalance, turn);
             }
             BrokerTimer::IsrPropagation => self.replicas.note_isrs(turn),
-            BrokerTimer::ControlledShutdown => self.find_controller(site, out),
+            BrokerTimer::ControlledShutdown => self.stop_is_due(site, out),
+            BrokerTimer::RegisterAgain => self.register_again(site, out),
             BrokerTimer::Transactions => self.transactions_due(site, out),
             BrokerTimer::Loopback | BrokerTimer::Flush => {}
         }
@@ -445,6 +447,7 @@ impl Running {
     ) {
         if let Some(purpose) = self.wire.answered(from, message.correlation_id) {
             self.call_answered(purpose, message.response, site, out);
+            self.resume_orders(site, out);
         }
     }
 }

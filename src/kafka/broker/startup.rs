@@ -1,7 +1,7 @@
 //! The start of a broker, as ZooKeeper sees it: request by request, in the real order.
 //!
-//! *Invariant: the broker is registered before its controller runs for anything, and serves only
-//! when it watches `/config/changes`.*
+//! *Invariant: the broker is registered before its controller runs for anything, to 1.0 after that;
+//! it serves only when it watches `/config/changes`.*
 // Source: KafkaServer.startup, KafkaZkClient.createTopLevelPaths (3.9); start-three-brokers.3.9.1
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::{Disk, Phase, Running, Site, Turn, turn};
 use crate::kafka::controller::{ControllerEvent, Registered};
 use crate::kafka::id::{BrokerId, CONSUMER_OFFSETS};
-use crate::kafka::words::{BrokerFact, Text, Words};
+use crate::kafka::words::{BrokerFact, BrokerTimer, Text, Words};
 use crate::kafka::znodes::{self, ConfigType};
 use crate::kafka::zookeeper::{Asker, Heard, Replies, children, create, found};
 use crate::sim::{Draw, Outbox};
@@ -47,6 +47,8 @@ pub enum Step {
     Registration,
     /// What is in the way of that.
     InTheWay,
+    /// That what is in the way goes (0.8).
+    Backoff,
     /// How many partitions groups and transactions have.
     InternalTopics,
     /// Which settings have been changed, and all that there are.
@@ -87,7 +89,7 @@ impl Running {
     ) {
         let Phase::Starting(step) = self.phase.clone() else { return };
         match step {
-            Step::Connecting | Step::Election => {}
+            Step::Connecting | Step::Election | Step::Backoff => {}
             Step::PathLooked(number) => match replies[0] {
                 Ok(_) => self.next_path(number + 1, site, out),
                 Err(_) => self.make_path(number, site, out),
@@ -107,7 +109,7 @@ impl Running {
             Step::Registration | Step::InTheWay => self.registered(&step, replies, site, out),
             Step::InternalTopics => self.watch_configs(out),
             Step::ConfigWatchers => self.read_configs(replies, site, out),
-            Step::AllConfigs => self.serve(site, out),
+            Step::AllConfigs => self.configs_read(site, out),
         }
     }
 
@@ -222,9 +224,10 @@ impl Running {
     }
 
     /// The controller has done what it does; if the start has waited for that, it goes on.
-    pub(super) fn elected(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+    // Source: KafkaServer.startup (0.8.2): controller, topicConfigManager, kafkaHealthcheck
+    pub(super) fn elected(&mut self, out: &mut Outbox<'_, Words>) {
         if self.phase == Phase::Starting(Step::Election) && self.controller.is_idle() {
-            self.register(site, out);
+            self.watch_configs(out);
         }
     }
 
@@ -272,6 +275,10 @@ impl Running {
             Registered::Yes => self.run(site, out),
             Registered::Ask(op @ Op::GetData { .. }) => self.step(Step::InTheWay, vec![op], out),
             Registered::Ask(op) => self.step(Step::Registration, vec![op], out),
+            Registered::Wait => {
+                self.phase = Phase::Starting(Step::Backoff);
+                out.arm(BrokerTimer::RegisterAgain, site.settings.zookeeper_session_timeout);
+            }
             Registered::Taken => {
                 let words = "org.apache.zookeeper.KeeperException$NodeExistsException: \
                              KeeperErrorCode = NodeExists";
@@ -280,12 +287,25 @@ impl Running {
         }
     }
 
+    /// It has waited for what is in the way.
+    pub(super) fn register_again(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        match self.phase {
+            Phase::Starting(Step::Backoff) => self.register(site, out),
+            Phase::Starting(_) => {}
+            Phase::Serving | Phase::Stopping(_) => {
+                let event = ControllerEvent::RegisterBrokerAndReelect;
+                self.controller.put(event, turn!(self, site, out));
+            }
+        }
+    }
+
     /// The broker is registered: its controller runs, beside the rest of the start.
     fn run(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
         self.replicas.start(turn!(self, site, out));
-        if !site.settings.release.elects_before_registering() {
-            self.controller.put(ControllerEvent::Startup, turn!(self, site, out));
+        if site.settings.release.elects_before_registering() {
+            return self.serve(site, out);
         }
+        self.controller.put(ControllerEvent::Startup, turn!(self, site, out));
         let topics = [CONSUMER_OFFSETS, "__transaction_state"];
         let reads = topics.map(|topic| self.zk.get_data(znodes::topic(&topic.into())));
         self.step(Step::InternalTopics, reads.to_vec(), out);
@@ -305,8 +325,15 @@ impl Running {
         let reads: Vec<Op> =
             topics.iter().map(|topic| self.zk.get_data(ConfigType::Topics.entity(topic))).collect();
         match reads.is_empty() {
-            true => self.serve(site, out),
+            true => self.configs_read(site, out),
             false => self.step(Step::AllConfigs, reads, out),
+        }
+    }
+
+    fn configs_read(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        match site.settings.release.elects_before_registering() {
+            true => self.register(site, out),
+            false => self.serve(site, out),
         }
     }
 

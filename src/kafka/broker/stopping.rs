@@ -24,14 +24,32 @@ pub struct Stop {
     tries: u32,
     /// What the process ends with.
     code: u8,
-    /// Its session is being closed: nothing else is taken up any more.
-    is_closing: bool,
+    stage: Stage,
 }
+
+/// What a stopping broker waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Stage {
+    /// The controller.
+    Asking,
+    /// The end of a fetcher that holds up the rest; its sockets are closed.
+    HeldUp,
+    /// All that is closed before the replicas.
+    ShuttingDown,
+    /// The end of all fetchers.
+    EndingFetchers,
+    /// The end of its session: nothing else is taken up any more.
+    Closing,
+}
+
+/// How long it takes to close what is closed before the replicas.
+// Source: KafkaServer.shutdown (0.8.2): request handlers, scheduler, apis, then the replica manager
+const SHUTTING_DOWN: Span = Span::ms(50);
 
 impl Stop {
     /// The start has failed.
     pub(super) fn failed() -> Stop {
-        Stop { tries: 0, code: 1, is_closing: false }
+        Stop { tries: 0, code: 1, stage: Stage::Closing }
     }
 }
 
@@ -43,7 +61,8 @@ impl Running {
         out.tell(BrokerFact::ShutdownStarted { broker: site.settings.broker_id });
         let serving = self.phase == Phase::Serving;
         let tries = site.settings.controlled_shutdown_max_retries;
-        self.phase = Phase::Stopping(Stop { tries, code: 0, is_closing: false });
+        self.phase = Phase::Stopping(Stop { tries, code: 0, stage: Stage::Asking });
+        self.replicas.shut_down(site.settings.release);
         match serving && site.settings.controlled_shutdown_enable {
             true => self.find_controller(site, out),
             false => self.close(site, out),
@@ -111,13 +130,65 @@ impl Running {
     /// Whether only the end of the session is awaited.
     // Source: KafkaServer.shutdown: the socket server and the controller end before zkClient.close
     pub(super) fn is_closing(&self) -> bool {
-        matches!(self.phase, Phase::Stopping(Stop { is_closing: true, .. }))
+        self.stage() == Some(Stage::Closing)
     }
 
-    fn close(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
-        if let Phase::Stopping(stop) = &mut self.phase {
-            stop.is_closing = true;
+    /// Whether nobody is answered any more.
+    pub(super) fn has_closed_its_sockets(&self) -> bool {
+        self.stage().is_some_and(|stage| stage != Stage::Asking)
+    }
+
+    fn stage(&self) -> Option<Stage> {
+        match self.phase {
+            Phase::Stopping(stop) => Some(stop.stage),
+            _ => None,
         }
+    }
+
+    fn enter(&mut self, stage: Stage) {
+        if let Phase::Stopping(stop) = &mut self.phase {
+            stop.stage = stage;
+        }
+    }
+
+    /// The controller is to be asked again, or what is closed before the replicas is closed.
+    pub(super) fn stop_is_due(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        match self.stage() {
+            Some(Stage::Asking) => self.find_controller(site, out),
+            Some(Stage::ShuttingDown) => {
+                self.enter(Stage::EndingFetchers);
+                self.replicas.end_all_fetchers(turn!(self, site, out));
+                self.resume_orders(site, out);
+            }
+            _ => {}
+        }
+    }
+
+    /// No fetcher is ending: a stop that has waited for that goes on.
+    pub(super) fn fetchers_ended(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        match self.stage() {
+            Some(Stage::HeldUp) => {
+                self.enter(Stage::ShuttingDown);
+                out.arm(BrokerTimer::ControlledShutdown, SHUTTING_DOWN);
+            }
+            Some(Stage::EndingFetchers) => self.close_all(site, out),
+            _ => {}
+        }
+    }
+
+    /// Closes the sockets; where a fetcher ends only with its last fetch, that is waited for.
+    // Source: KafkaServer.shutdown, ShutdownableThread.shutdown (0.8.2)
+    fn close(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        if !site.settings.release.idle_fetchers_hold_up_stops() {
+            return self.close_all(site, out);
+        }
+        self.enter(Stage::HeldUp);
+        out.disarm(BrokerTimer::ControlledShutdown);
+        self.resume_orders(site, out);
+    }
+
+    fn close_all(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        self.enter(Stage::Closing);
         self.replicas.checkpoint();
         self.controller.shut_down(turn!(self, site, out));
         if self.zk.client().state() == State::Connecting {

@@ -168,10 +168,13 @@ impl Controller {
     fn preferred_can_lead(&self, tp: &TopicPartition) -> bool {
         let assignment = self.knowledge.assignment(tp);
         let Some(&preferred) = assignment.replicas.first() else { return false };
-        let in_sync = self
-            .knowledge
-            .leadership(tp)
-            .is_some_and(|leadership| leadership.state.isr.contains(&preferred));
+        // Source: KafkaController.checkAndTriggerAutoLeaderRebalance: only from 2.6 on (KAFKA-9074)
+        // it looks whether the preferred replica is in sync before it reads that from ZooKeeper.
+        let in_sync = !self.release.balance_minds_isrs()
+            || self
+                .knowledge
+                .leadership(tp)
+                .is_some_and(|leadership| leadership.state.isr.contains(&preferred));
         self.knowledge.reassigning.is_empty() && self.knowledge.is_online(preferred) && in_sync
     }
 

@@ -13,7 +13,9 @@ use crate::kafka::id::{BrokerEpoch, BrokerId, ControllerEpoch};
 use crate::kafka::release::Release;
 use crate::kafka::words::{BrokerFact, BrokerTimer};
 use crate::kafka::znodes::{self, BrokerZnode, ControllerZnode};
-use crate::kafka::zookeeper::{Replies, create, create_ephemeral, data, found, parts};
+use crate::kafka::zookeeper::{
+    Replies, create, create_above, create_ephemeral, data, found, parts,
+};
 use crate::zk::path::Path;
 use crate::zk::reply::{Answer, Error, OpResult};
 use crate::zk::request::Op;
@@ -87,6 +89,8 @@ pub enum Registered {
     Yes,
     /// Something is in the way; this request tells what.
     Ask(Op),
+    /// What is in the way was written by this broker in another session, and will go.
+    Wait,
     /// It cannot be: the id is taken.
     Taken,
 }
@@ -129,9 +133,7 @@ impl Registration {
     pub fn writes(&self, turn: &Turn<'_, '_>) -> Vec<Op> {
         let mut writes = vec![self.write(turn)];
         if turn.settings.release.registering_makes_parents() {
-            let ids = znodes::broker_ids();
-            let above = [ids.parent(), Some(ids)].into_iter().flatten();
-            writes.splice(0..0, above.map(|path| create(path, "")));
+            writes.splice(0..0, create_above(&self.path()));
         }
         writes
     }
@@ -164,7 +166,8 @@ impl Registration {
 
     /// Takes what was in the way: gone meanwhile, this process's own of an earlier session, or
     /// another's.
-    // Source: CheckedEphemeral.getAfterNodeExists; KAFKA-7165
+    // Source: CheckedEphemeral.getAfterNodeExists; KAFKA-7165;
+    // ZkUtils.createEphemeralPathExpectConflictHandleZKBug (0.8.2)
     pub fn in_the_way(&mut self, replies: &Replies, turn: &mut Turn<'_, '_>) -> Registered {
         match data(&replies[0]) {
             None => Registered::Ask(self.write(turn)),
@@ -172,6 +175,15 @@ impl Registration {
             Some((_, stat)) if stat.ephemeral_owner == turn.zk.session() => {
                 self.is_own(BrokerEpoch::of(stat, turn.settings.release), turn);
                 Registered::Yes
+            }
+            Some((written, _)) if turn.settings.release.brokers_wait_for_their_ids() => {
+                let own = |znode: BrokerZnode| {
+                    (znode.host, znode.port) == (turn.settings.host.clone(), turn.settings.port)
+                };
+                match BrokerZnode::decode(written).is_some_and(own) {
+                    true => Registered::Wait,
+                    false => Registered::Taken,
+                }
             }
             Some((_, stat)) if stat.ephemeral_owner == self.session => {
                 Registered::Ask(Op::Delete { path: self.path(), version: -1 })
@@ -222,6 +234,7 @@ impl Controller {
         match self.registration.written(replies, turn) {
             Registered::Yes => self.next(Step::Reelect),
             Registered::Ask(op) => self.ask(vec![op], Step::InTheWay, turn),
+            Registered::Wait => wait(turn),
             Registered::Taken => self.warn("NodeExists", turn),
         }
     }
@@ -231,6 +244,7 @@ impl Controller {
             Registered::Yes => self.next(Step::Reelect),
             Registered::Ask(op @ Op::Delete { .. }) => self.ask(vec![op], Step::Removed, turn),
             Registered::Ask(op) => self.ask(vec![op], Step::Registered, turn),
+            Registered::Wait => wait(turn),
             Registered::Taken => self.warn("NodeExists", turn),
         }
     }
@@ -391,4 +405,9 @@ impl Controller {
 fn controller_in(reply: &crate::kafka::zookeeper::Reply) -> BrokerId {
     let znode = found(reply, ControllerZnode::decode);
     znode.map_or(BrokerId::NONE, |znode| znode.broker)
+}
+
+/// The broker tries to register again after a session's time.
+fn wait(turn: &mut Turn<'_, '_>) {
+    turn.out.arm(BrokerTimer::RegisterAgain, turn.settings.zookeeper_session_timeout);
 }

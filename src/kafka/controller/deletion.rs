@@ -82,6 +82,9 @@ impl Controller {
         let (known, unknown): (Vec<TopicName>, Vec<TopicName>) =
             topics.partition(|topic| self.knowledge.topics.contains_key(topic));
         if !turn.settings.delete_topic_enable {
+            if !self.release.deletions_may_be_dropped() {
+                return;
+            }
             let all: Vec<TopicName> = known.into_iter().chain(unknown).collect();
             return self.drop_deletions(&all, turn);
         }

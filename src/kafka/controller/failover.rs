@@ -286,6 +286,8 @@ impl Controller {
         let topics: Vec<TopicName> =
             children(&replies[0]).iter().map(|name| TopicName::from(&**name)).collect();
         if !turn.settings.delete_topic_enable {
+            let may_drop = self.release.deletions_may_be_dropped();
+            let topics = if may_drop { topics } else { Vec::new() };
             return self.drop_deletions(&topics, turn);
         }
         for topic in topics {

@@ -11,11 +11,11 @@ use crate::kafka::broker::Turn;
 use crate::kafka::control::Stopping;
 use crate::kafka::election::LeaderAndIsr;
 use crate::kafka::id::{BrokerId, LeaderEpoch, TopicPartition};
-use crate::kafka::java_hash;
+use crate::kafka::java_hash::{self, hash};
 use crate::kafka::words::{BrokerFact, Brokers};
 use crate::kafka::znodes::{self, ConfigType};
 use crate::kafka::zookeeper::{self, Replies};
-use crate::sim::OrdMap;
+use crate::sim::{OrdMap, sort};
 use crate::zk::reply::{Error as ZkError, OpResult};
 use crate::zk::request::Op;
 
@@ -58,6 +58,9 @@ impl Controller {
             return;
         }
         self.work.batch = Batch::default();
+        if turn.settings.release.replicas_change_one_by_one() {
+            return self.bring_one_by_one(replicas, phase);
+        }
         let mut by_broker: OrdMap<BrokerId, Vec<TopicPartition>> = OrdMap::new();
         for (tp, broker) in replicas {
             by_broker.entry(broker).or_default().push(tp);
@@ -71,6 +74,22 @@ impl Controller {
         let steps: Vec<Any> =
             steps.map(|(broker, tps)| Step::OfBroker(broker, tps, phase).into()).collect();
         self.next_all(steps);
+    }
+
+    /// Brings one replica after the other into a state, in the order of a Scala set.
+    // Source: ReplicaStateMachine.handleStateChanges (0.8.2), PartitionAndReplica;
+    // delete-a-topic.0.8.2.2, 6
+    fn bring_one_by_one(&mut self, mut replicas: Vec<Replica>, phase: ReplicaPhase) {
+        let live = self.knowledge.replicas_on(&self.knowledge.registered());
+        match live.len() > java_hash::SMALL_SET {
+            true => java_hash::in_scala_trie_order(&mut replicas, |(tp, broker)| {
+                java_hash::of_product(&[hash(tp.topic.as_str()), tp.partition, broker.0])
+            }),
+            false => sort::by_key(&mut replicas, |(_, broker)| *broker),
+        }
+        self.next(Any::SendBatch);
+        let one = |(tp, broker)| Step::OfBroker(broker, vec![tp], phase).into();
+        self.next_all(replicas.into_iter().map(one).collect::<Vec<Any>>());
     }
 
     fn bring_of_broker(&mut self, broker: BrokerId, tps: Vec<TopicPartition>, phase: ReplicaPhase) {

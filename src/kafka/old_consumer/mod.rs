@@ -25,7 +25,7 @@ use super::consumer::words::ConsumerRequest;
 use super::id::{Offset, TopicPartition};
 use super::message::{Response, ResponseMessage};
 use super::words::{Message, Request as Ask, Text, Timer, Words};
-use super::zookeeper::{Asker, Heard, Picked, Zookeeper};
+use super::zookeeper::{Asker, Heard, Manner, Picked, Zookeeper};
 use crate::sim::{Draw, Event, OrdMap, Outbox, Process, ProcessId};
 use crate::zk;
 
@@ -117,7 +117,8 @@ impl OldConsumer {
             timeout: settings.zookeeper_session_timeout,
         };
         OldConsumer {
-            zk: Zookeeper::of_release(config, settings.release),
+            // Source: ZookeeperConsumerConnector: it has a ZkClient to its end (1.1)
+            zk: Zookeeper::new(config, Manner::OneByOne),
             calls: Calls::new(settings.consumer_id.as_ref().into()),
             activity: Activity::Waiting,
             balance: Balance::default(),

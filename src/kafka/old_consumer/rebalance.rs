@@ -17,7 +17,9 @@ use crate::kafka::id::{BrokerId, Offset, TopicName, TopicPartition};
 use crate::kafka::words::{Text, Words};
 use crate::kafka::znodes::consumers::{self, ConsumerZnode};
 use crate::kafka::znodes::{self, TopicZnode};
-use crate::kafka::zookeeper::{Asker, Replies, Reply, children, create_ephemeral, data, found};
+use crate::kafka::zookeeper::{
+    Asker, Replies, Reply, children, create_above, create_ephemeral, data, found,
+};
 use crate::sim::{OrdMap, Outbox, Span};
 use crate::zk::path::Path;
 use crate::zk::reply::{Error, EventKind, WatchEvent};
@@ -184,14 +186,18 @@ impl OldConsumer {
             true => znode.encode_plain(),
             false => znode.encode(),
         };
-        let create = create_ephemeral(self.own_path(), data);
-        self.ask(vec![create], Step::Registered, out);
+        let mut creates = match self.settings.release.members_make_parents() {
+            true => create_above(&self.own_path()),
+            false => Vec::new(),
+        };
+        creates.push(create_ephemeral(self.own_path(), data));
+        self.ask(creates, Step::Registered, out);
     }
 
     pub(super) fn go_on(&mut self, replies: Replies, out: &mut Outbox<'_, Words>) {
         let Some(step) = self.balance.asked.take() else { return };
         match step {
-            Step::Registered => self.registered(&replies[0], out),
+            Step::Registered => self.registered(&replies, out),
             Step::Conflict => self.conflict_read(&replies[0], out),
             Step::Watched => self.watches_set(&replies, out),
             Step::ClusterListed => self.read_cluster(&replies[0], out),
@@ -218,18 +224,20 @@ impl OldConsumer {
     }
 
     /// A registration that is there belongs to an earlier life, and will go; or it is its own,
-    /// written before the connection was lost.
-    // Source: ZkUtils.createEphemeralPathExpectConflict and …ExpectConflictHandleZKBug
+    /// written before the connection was lost. Where parents are made from the top, nobody waits.
+    // Source: ZkUtils.createEphemeralPathExpectConflict and …ExpectConflictHandleZKBug;
+    // ZKCheckedEphemeral.create (0.9+)
     fn conflict_read(&mut self, reply: &Reply, out: &mut Outbox<'_, Words>) {
         let owner = data(reply).map(|(_, stat)| stat.ephemeral_owner);
         match owner == Some(self.zk.session()) {
             true => self.is_there(out),
+            false if self.settings.release.members_make_parents() => self.cannot_register(out),
             false => out.arm(OldTimer::RegisterAgain, self.settings.zookeeper_session_timeout),
         }
     }
 
-    fn registered(&mut self, reply: &Reply, out: &mut Outbox<'_, Words>) {
-        if reply.is_ok() {
+    fn registered(&mut self, replies: &Replies, out: &mut Outbox<'_, Words>) {
+        if replies.last().is_some_and(Result::is_ok) {
             return self.is_there(out);
         }
         let read = self.zk.get_data(self.own_path());
@@ -255,6 +263,15 @@ impl OldConsumer {
         }
         let reads = self.zk.subscribe(&nodes, &children);
         self.ask(reads, Step::Watched, out);
+    }
+
+    fn cannot_register(&mut self, out: &mut Outbox<'_, Words>) {
+        let in_main = self.activity == Activity::Waiting;
+        let shown = if in_main { format!("{IN_MAIN} {TAKEN}") } else { TAKEN.to_owned() };
+        out.tell(OldFact::ConsumerThrew { error: Text::from(&*shown) });
+        if in_main {
+            self.activity = Activity::Broken;
+        }
     }
 
     fn watches_set(&mut self, replies: &Replies, out: &mut Outbox<'_, Words>) {
@@ -599,6 +616,10 @@ impl OldConsumer {
 }
 
 const FAILED: &str = "kafka.common.ConsumerRebalanceFailedException";
+
+/// What is thrown at who finds its own registration there.
+const TAKEN: &str = "org.I0Itec.zkclient.exception.ZkNodeExistsException: \
+    org.apache.zookeeper.KeeperException$NodeExistsException: KeeperErrorCode = NodeExists";
 
 /// How the JVM tells of what nobody has caught.
 const IN_MAIN: &str = "Exception in thread \"main\"";

@@ -124,8 +124,8 @@ pub(super) fn in_claim_order<T>(claims: &mut Vec<T>, key: impl Fn(&T) -> &TopicP
     });
 }
 
-/// Partitions in the order in which they are kept: their topics, and
-/// those of each topic, in that of a Java hash map.
+/// Partitions in the order in which they are kept: their topics, and those of each topic, in that
+/// of a Java hash map; more than a few are committed in that of an immutable Scala map.
 // Source: kafka.utils.Pool, java.util.concurrent.ConcurrentHashMap
 pub(super) fn in_registry_order<T>(items: &mut Vec<T>, key: impl Fn(&T) -> &TopicPartition) {
     let mut topics: Vec<TopicName> = items.iter().map(|item| key(item).topic.clone()).collect();
@@ -138,6 +138,12 @@ pub(super) fn in_registry_order<T>(items: &mut Vec<T>, key: impl Fn(&T) -> &Topi
     java_hash::in_table_order(&mut topics, Filling::Early, |topic| java_hash::hash(topic.as_str()));
     let place = |wanted: &TopicName| topics.iter().position(|topic| topic == wanted);
     sort::by_key(items, |item| place(&key(item).topic));
+    if items.len() > java_hash::SMALL_SET {
+        java_hash::in_scala_trie_order(items, |item| {
+            let tp = key(item);
+            java_hash::of_topic_and_partition(tp.topic.as_str(), tp.partition)
+        });
+    }
 }
 
 #[cfg(test)]

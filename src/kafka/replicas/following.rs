@@ -11,11 +11,51 @@ use crate::kafka::message::{
     FetchPartition, FetchRequest, FetchResponse, Isolation, PartitionFetchResponse,
 };
 use crate::kafka::partition::Partition;
+use crate::kafka::release::Release;
 use crate::kafka::settings::Settings;
 use crate::kafka::wire::Purpose;
 use crate::kafka::words::{BrokerFact, BrokerTimer};
+use crate::sim::OrdSet;
+
+/// Which fetchers are about to end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Ends {
+    /// Those from these leaders, with their last fetch.
+    ending: OrdSet<BrokerId>,
+    /// No new one is begun, the broker being about to stop.
+    pub(super) begins_none: bool,
+}
 
 impl Replicas {
+    /// The broker is about to stop.
+    // Source: ReplicaManager.makeFollowers: "skipped the adding-fetcher step … since it is shutting
+    // down"
+    // Real: so in all releases; here where it shows, because later ones stop at once.
+    pub fn shut_down(&mut self, release: Release) {
+        self.ends.begins_none = release.idle_fetchers_hold_up_stops();
+    }
+
+    /// Whether a fetcher has yet to end, which holds up orders that begin and end others.
+    pub fn ends_a_fetcher(&self) -> bool {
+        !self.ends.ending.is_empty()
+    }
+
+    /// Ends all fetchers, each with its last fetch.
+    pub fn end_all_fetchers(&mut self, turn: &mut Turn<'_, '_>) {
+        for (leader, _) in std::mem::take(&mut self.fetchers) {
+            self.end_fetcher(leader, turn);
+        }
+    }
+
+    fn end_fetcher(&mut self, leader: BrokerId, turn: &mut Turn<'_, '_>) {
+        let slowly = turn.settings.release.idle_fetchers_hold_up_stops();
+        turn.out.disarm(BrokerTimer::FetchBackoff(leader));
+        match slowly && turn.wire.is_calling(Purpose::Fetch(leader)) {
+            true => drop(self.ends.ending.insert(leader)),
+            false => turn.wire.forget(Purpose::Fetch(leader)),
+        }
+    }
+
     pub(super) fn stop_fetching(&mut self, tp: &TopicPartition) {
         for fetcher in self.fetchers.values_mut() {
             if fetcher.partitions.contains_key(tp) {
@@ -29,8 +69,7 @@ impl Replicas {
         let idle: Vec<BrokerId> = idle.map(|(&leader, _)| leader).collect();
         for leader in idle {
             self.fetchers.remove(&leader);
-            turn.wire.forget(Purpose::Fetch(leader));
-            turn.out.disarm(BrokerTimer::FetchBackoff(leader));
+            self.end_fetcher(leader, turn);
         }
     }
 
@@ -72,6 +111,7 @@ impl Replicas {
 
     /// The connection to a leader has broken.
     pub fn fetch_lost(&mut self, leader: BrokerId, turn: &mut Turn<'_, '_>) {
+        self.ends.ending.remove(&leader);
         if self.fetchers.contains_key(&leader) {
             let backoff = turn.settings.replica_fetch_backoff;
             turn.out.arm(BrokerTimer::FetchBackoff(leader), backoff);
@@ -81,6 +121,7 @@ impl Replicas {
     /// Takes what a leader has sent.
     // Source: AbstractFetcherThread.processFetchRequest
     pub fn fetched(&mut self, leader: BrokerId, response: FetchResponse, turn: &mut Turn<'_, '_>) {
+        self.ends.ending.remove(&leader);
         let Some(fetcher) = self.fetchers.get_mut(&leader) else { return };
         fetcher.busy = false;
         let later = turn.out.now() + turn.settings.replica_fetch_backoff;

@@ -65,7 +65,7 @@ impl Replicas {
     // Source: ReplicaManager.maybeShrinkIsr
     pub fn shrink_isrs(&mut self, turn: &mut Turn<'_, '_>) {
         let (lag, release) = (turn.settings.replica_lag_time_max, turn.settings.release);
-        turn.out.arm(BrokerTimer::IsrExpiration, lag.divided_by(2));
+        look_later(turn);
         let led = self.partitions.values().filter(|partition| partition.leads());
         let led: Vec<TopicPartition> = led.map(|partition| partition.tp.clone()).collect();
         for tp in led {
@@ -165,4 +165,12 @@ impl Replicas {
         }
         false
     }
+}
+
+/// Looks for followers that have fallen behind once more.
+// Source: ReplicaManager.startup (isr-expiration)
+pub(super) fn look_later(turn: &mut Turn<'_, '_>) {
+    let lag = turn.settings.replica_lag_time_max;
+    let rarely = turn.settings.release.followers_are_looked_at_rarely();
+    turn.out.arm(BrokerTimer::IsrExpiration, if rarely { lag } else { lag.divided_by(2) });
 }

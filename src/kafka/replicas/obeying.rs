@@ -124,6 +124,9 @@ impl Replicas {
             self.wake(tp, turn);
         }
         let leader = request.live_leaders.iter().find(|leader| leader.id == state.leader);
+        if self.ends.begins_none {
+            return self.stop_fetching(tp);
+        }
         if let Some(leader) = leader {
             self.stop_fetching(tp);
             if turn.settings.release.followers_cut_to_their_hw() {

@@ -101,6 +101,7 @@ fn default_message(error: Error) -> &'static str {
         Error::UnknownMemberId => "The coordinator is not aware of this member.",
         Error::ElectionNotNeeded => "Leader election not needed for topic partition.",
         Error::PreferredLeaderNotAvailable => "The preferred leader was not available.",
+        Error::UnsupportedVersion => "The version of API is not supported.",
         Error::NoReassignmentInProgress => "No partition reassignment is in progress.",
         other => other.name(),
     }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::admin::{Admin, Failure, Halt, Told, answer};
 use super::dialogue::Next;
 use super::exception::Exception;
+use super::groups_in_zookeeper;
 use super::groups_text::{self as text, Detail, MemberRow, OffsetRow, StateRow};
 use super::{Arguments, Usage};
 use crate::kafka::error::Error;
@@ -31,6 +32,7 @@ type Chosen = Vec<(Arc<str>, Vec<i32>)>;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ConsumerGroups {
     action: Action,
+    place: Place,
     group: Option<GroupId>,
     /// Topics with the partitions chosen; none chosen means all.
     topics: Chosen,
@@ -43,6 +45,15 @@ enum Action {
     Reset(To, Execution),
     Delete,
     DeleteOffsets(GroupId),
+}
+
+/// Which groups are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Place {
+    /// Those that brokers coordinate.
+    Brokers,
+    /// Those that coordinate in ZooKeeper (`--zookeeper`, to 1.1).
+    Zookeeper,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -94,10 +105,15 @@ impl ConsumerGroups {
     /// Reads the command line.
     // Source: ConsumerGroupCommandOptions.checkArgs
     pub fn read(arguments: &mut Arguments) -> Result<ConsumerGroups, Usage> {
+        let in_zookeeper = arguments.switch("--zookeeper");
+        let place = if in_zookeeper { Place::Zookeeper } else { Place::Brokers };
         let all = arguments.switch("--all-groups");
         let group = arguments.value("--group").map(GroupId::from);
         let topics = topics(arguments)?;
         let action = match arguments.one_of(VERBS)? {
+            Verb::Reset | Verb::DeleteOffsets if in_zookeeper => {
+                return Err(Usage("with --zookeeper it lists, describes and deletes".into()));
+            }
             Verb::List => {
                 let state = arguments.switch("--state").then_some(Column::State);
                 let kind = arguments.switch("--type").then_some(Column::Type);
@@ -117,16 +133,21 @@ impl ConsumerGroups {
             },
         };
         arguments.finish()?;
-        if (group.is_some() == all) && !matches!(action, Action::List(_)) {
+        let of_topic = in_zookeeper && matches!(action, Action::Delete) && !topics.is_empty();
+        if (group.is_some() == all) && !of_topic && !matches!(action, Action::List(_)) {
             return Err(Usage("it takes one of --group and --all-groups".into()));
         }
-        Ok(ConsumerGroups { action, group, topics })
+        Ok(ConsumerGroups { action, place, group, topics })
     }
 
     /// What it prints in the end.
     pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
-        let mut printed = text::note(admin.release()).to_owned();
+        let mut printed = match self.place {
+            Place::Brokers => text::note(admin.release()).to_owned(),
+            Place::Zookeeper => groups_in_zookeeper::note(admin),
+        };
         let done = match &self.action {
+            _ if self.place == Place::Zookeeper => self.run_in_zookeeper(admin, &mut printed),
             Action::Describe(_) if admin.release().groups_are_shown_plainly() => {
                 self.describe_plainly(admin, &mut printed)
             }
@@ -140,6 +161,27 @@ impl ConsumerGroups {
             Ok(()) => Ok(printed),
             Err(Halt::Waits(next)) => Err(next),
             Err(Halt::Failed(why)) => Ok(printed + &failed(&why, admin.release())),
+        }
+    }
+
+    /// Whether it goes to ZooKeeper.
+    pub(super) fn is_in_zookeeper(&self) -> bool {
+        self.place == Place::Zookeeper
+    }
+
+    fn run_in_zookeeper(&self, admin: &mut Admin<'_>, printed: &mut String) -> Told<()> {
+        let topic = self.topics.first().map(|(topic, _)| &**topic);
+        match (&self.action, &self.group, topic) {
+            (Action::Describe(_), Some(group), _) => {
+                groups_in_zookeeper::describe(group, admin, printed)
+            }
+            (Action::Delete, Some(group), topic) => {
+                groups_in_zookeeper::delete(group, topic, admin, printed)
+            }
+            (Action::Delete, None, Some(topic)) => {
+                groups_in_zookeeper::delete_of_all(topic, admin, printed)
+            }
+            _ => groups_in_zookeeper::list(admin, printed),
         }
     }
 

@@ -14,6 +14,8 @@ pub enum Exception {
     Refusal(Error),
     /// An argument that makes no sense.
     IllegalArgument,
+    /// A text that is no number.
+    NumberFormat,
     /// Settings that make no sense.
     Config,
     /// What cannot be done in ZooKeeper.
@@ -33,6 +35,7 @@ impl Exception {
             }
             Exception::Refusal(error) => ("org.apache.kafka.common.errors", error.exception()),
             Exception::IllegalArgument => ("java.lang", "IllegalArgumentException"),
+            Exception::NumberFormat => ("java.lang", "NumberFormatException"),
             Exception::Config => ("org.apache.kafka.common.config", "ConfigException"),
             Exception::AdminOperation => ("kafka.admin", "AdminOperationException"),
             Exception::AdminCommandFailed if release.moves_are_wished_in_zookeeper() => {

@@ -11,8 +11,10 @@ pub mod consumer_groups;
 pub mod dialogue;
 pub mod dump_log;
 pub mod exception;
+mod groups_in_zookeeper;
 pub mod groups_text;
 pub mod leader_election;
+pub mod preferred_election;
 mod reassign_in_zookeeper;
 pub mod reassign_partitions;
 pub mod topics;
@@ -26,7 +28,9 @@ use self::configs::Configs;
 use self::console_consumer::ConsoleConsumer;
 use self::consumer_groups::ConsumerGroups;
 use self::dialogue::{Dialogue, Next, Outcome, Past};
+use self::groups_in_zookeeper::OffsetChecker;
 use self::leader_election::LeaderElection;
+use self::preferred_election::PreferredElection;
 use self::reassign_partitions::ReassignPartitions;
 use self::topics::Topics;
 use super::id::CorrelationId;
@@ -52,10 +56,17 @@ pub enum Command {
     ReassignPartitions(ReassignPartitions),
     /// `kafka-console-consumer`.
     ConsoleConsumer(ConsoleConsumer),
+    /// `kafka-preferred-replica-election` (to 2.3).
+    PreferredElection(PreferredElection),
+    /// `ConsumerOffsetChecker` (to 0.8).
+    OffsetChecker(OffsetChecker),
 }
 
 impl Command {
     fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
+        if let Some(words) = self.missing(admin.release()) {
+            return Ok(format!("{words}\n"));
+        }
         match self {
             Command::Topics(tool) => tool.run(admin),
             Command::ConsumerGroups(tool) => tool.run(admin),
@@ -63,18 +74,37 @@ impl Command {
             Command::LeaderElection(tool) => tool.run(admin),
             Command::ReassignPartitions(tool) => tool.run(admin),
             Command::ConsoleConsumer(tool) => tool.run(admin),
+            Command::PreferredElection(tool) => tool.run(admin),
+            Command::OffsetChecker(tool) => tool.run(admin),
+        }
+    }
+
+    /// What is said where a release has it no more, or not yet.
+    fn missing(&self, release: Release) -> Option<&'static str> {
+        match self {
+            Command::ConsumerGroups(tool) if tool.is_in_zookeeper() => {
+                (!release.has_old_consumers()).then_some("zookeeper is not a recognized option")
+            }
+            Command::OffsetChecker(_) => (!release.has_old_consumers())
+                .then_some("Could not find or load main class kafka.tools.ConsumerOffsetChecker"),
+            Command::PreferredElection(_) => (!release.moves_are_wished_in_zookeeper())
+                .then_some("kafka-preferred-replica-election: command not found"),
+            _ => None,
         }
     }
 
     /// Whether it goes to ZooKeeper.
     fn opens_session(&self, release: Release) -> bool {
+        if self.missing(release).is_some() {
+            return false;
+        }
         match self {
             Command::Topics(_) => release.topics_are_made_in_zookeeper(),
             Command::Configs(tool) => tool.are_in_zookeeper(release),
             Command::ReassignPartitions(_) => release.moves_are_wished_in_zookeeper(),
-            Command::ConsumerGroups(_)
-            | Command::LeaderElection(_)
-            | Command::ConsoleConsumer(_) => false,
+            Command::ConsumerGroups(tool) => tool.is_in_zookeeper(),
+            Command::PreferredElection(_) | Command::OffsetChecker(_) => true,
+            Command::LeaderElection(_) | Command::ConsoleConsumer(_) => false,
         }
     }
 }
@@ -231,6 +261,10 @@ impl Tool {
             "kafka-console-consumer" => {
                 Command::ConsoleConsumer(ConsoleConsumer::read(&mut arguments)?)
             }
+            "kafka-preferred-replica-election" => {
+                Command::PreferredElection(PreferredElection::read(&mut arguments)?)
+            }
+            "ConsumerOffsetChecker" => Command::OffsetChecker(OffsetChecker::read(&mut arguments)?),
             _ => return Err(Usage(format!("{name} is not known yet"))),
         };
         let zk = command.opens_session(bootstrap.release).then(|| {

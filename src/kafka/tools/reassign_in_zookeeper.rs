@@ -8,7 +8,7 @@
 use super::Admin;
 use super::admin::{Failure, Halt, Told};
 use super::exception::Exception;
-use super::reassign_partitions::{ReassignPartitions, Replicas, joined, json};
+use super::reassign_partitions::{Disks, ReassignPartitions, Replicas, joined, json};
 use super::topics_in_zookeeper::{get, registered};
 use crate::kafka::id::{BrokerId, TopicName, TopicPartition};
 use crate::kafka::java_hash;
@@ -16,9 +16,6 @@ use crate::kafka::znodes::{self, TopicZnode};
 use crate::kafka::zookeeper::{create, found};
 use crate::sim::OrdSet;
 use crate::zk::request::Op;
-
-/// Partitions that a small Scala map holds in the order in which they came.
-pub(super) const FEW: usize = 4;
 
 impl ReassignPartitions {
     pub(super) fn execute_in_zookeeper(&self, admin: &mut Admin<'_>) -> Told<String> {
@@ -48,18 +45,24 @@ impl ReassignPartitions {
         }
         let wish = znodes::encode_reassignments(&self.plan);
         admin.in_zookeeper(vec![create(znodes::reassign_partitions(), wish)])?;
-        match current.len() <= FEW {
+        if admin.release().partitions_are_named_in_brackets() {
+            java_hash::in_scala_map_order(&mut current, |(tp, _)| {
+                java_hash::of_topic_and_partition(tp.topic.as_str(), tp.partition)
+            });
+            return Ok(started(&json(&current, Disks::Untold), &self.in_words()));
+        }
+        match current.len() <= java_hash::SMALL_SET {
             true => java_hash::in_scala_map_order(&mut current, |(tp, _)| tp.partition),
             false => {
                 java_hash::in_scala_trie_order(&mut current, |(tp, _)| java_hash::of_partition(tp))
             }
         }
-        Ok(format!(
-            "Current partition replica assignment\n\n{}\n\nSave this to use as the \
-             --reassignment-json-file option during rollback\nSuccessfully started reassignment \
-             of partitions.\n",
-            json(&current)
-        ))
+        Ok(started(&json(&current, Disks::Any), "."))
+    }
+
+    /// The plan, behind the words that say that it is begun.
+    fn in_words(&self) -> String {
+        format!(" {}", json(&self.plan, Disks::Untold))
     }
 
     /// Where all replicas of the plan's topics are.
@@ -83,8 +86,13 @@ impl ReassignPartitions {
         let replies = admin.in_zookeeper(vec![get(znodes::reassign_partitions())])?;
         let moving = found(&replies[0], znodes::decode_reassignments).unwrap_or_default();
         let current = self.current_in_zookeeper(admin)?;
+        let in_brackets = admin.release().partitions_are_named_in_brackets();
         let (mut errors, mut out) = (String::new(), String::new());
         for (partition, target) in &self.plan {
+            let name = match in_brackets {
+                true => bracketed(partition),
+                false => partition.to_string(),
+            };
             let now = current.iter().find(|(of, _)| of == partition).map(|(_, now)| now);
             let is_moving = moving.iter().any(|(of, _)| of == partition);
             let end = match now {
@@ -93,17 +101,33 @@ impl ReassignPartitions {
                 now => {
                     errors.push_str(&format!(
                         "ERROR: Assigned replicas ({}) don't match the list of replicas for \
-                         reassignment ({}) for partition {partition}\n",
+                         reassignment ({}) for partition {name}\n",
                         joined(now.map_or(&[], Vec::as_slice)),
                         joined(target),
                     ));
                     "failed"
                 }
             };
-            out.push_str(&format!("Reassignment of partition {partition} {end}\n"));
+            out.push_str(&format!("Reassignment of partition {name} {end}\n"));
         }
-        Ok(format!("Status of partition reassignment: \n{errors}{out}"))
+        let space = if in_brackets { "" } else { " " };
+        Ok(format!("Status of partition reassignment:{space}\n{errors}{out}"))
     }
+}
+
+/// What is said of a move that has begun: where replicas were, and what is to be.
+fn started(current: &str, plan: &str) -> String {
+    format!(
+        "Current partition replica assignment\n\n{current}\n\nSave this to use as the \
+         --reassignment-json-file option during rollback\nSuccessfully started reassignment of \
+         partitions{plan}\n"
+    )
+}
+
+/// A partition as tools named it first.
+// Source: kafka.common.TopicAndPartition.toString (0.8 to 0.11)
+pub(super) fn bracketed(tp: &TopicPartition) -> String {
+    format!("[{},{}]", tp.topic, tp.partition)
 }
 
 fn refused(words: &str) -> Halt {

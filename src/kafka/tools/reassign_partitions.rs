@@ -93,7 +93,7 @@ impl ReassignPartitions {
             "Current partition replica assignment\n\n{}\n\nSave this to use as the \
              --reassignment-json-file option during rollback\nSuccessfully started partition \
              reassignment{plural} for {}\n",
-            json(&current),
+            json(&current, Disks::Any),
             names.join(",")
         ))
     }
@@ -203,18 +203,28 @@ impl ReassignPartitions {
     }
 }
 
-pub(super) fn json(replicas: &Replicas) -> String {
+/// Where replicas are, as JSON; with places for disks since these can be chosen.
+// Source: ReassignPartitionsCommand.formatAsReassignmentJson (KIP-113, 1.1)
+pub(super) fn json(replicas: &Replicas, disks: Disks) -> String {
     let of = |(partition, replicas): &(TopicPartition, Vec<BrokerId>)| {
         let any = vec!["\"any\""; replicas.len()].join(",");
-        format!(
-            "{{\"topic\":\"{}\",\"partition\":{},\"replicas\":[{}],\"log_dirs\":[{any}]}}",
-            partition.topic,
-            partition.partition,
-            joined(replicas)
-        )
+        let disks = match disks {
+            Disks::Any => format!(",\"log_dirs\":[{any}]"),
+            Disks::Untold => String::new(),
+        };
+        let (topic, number) = (&partition.topic, partition.partition);
+        let replicas = joined(replicas);
+        format!("{{\"topic\":\"{topic}\",\"partition\":{number},\"replicas\":[{replicas}]{disks}}}")
     };
     let list: Vec<String> = replicas.iter().map(of).collect();
     format!("{{\"version\":1,\"partitions\":[{}]}}", list.join(","))
+}
+
+/// Whether places for disks are told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Disks {
+    Any,
+    Untold,
 }
 
 pub(super) fn joined(brokers: &[BrokerId]) -> String {

@@ -36,6 +36,7 @@ pub struct Topics {
     pub(super) replication_factor: Option<i32>,
     pub(super) replica_assignment: Option<Vec<Vec<BrokerId>>>,
     pub(super) configs: Vec<(Arc<str>, Arc<str>)>,
+    pub(super) deleted_configs: Vec<Arc<str>>,
     pub(super) if_exists: bool,
     pub(super) if_not_exists: bool,
 }
@@ -76,6 +77,10 @@ impl Topics {
             let (name, value) = config.split_once('=').ok_or(Usage::bad(&config))?;
             configs.push((name.into(), value.into()));
         }
+        let mut deleted_configs = Vec::new();
+        while let Some(name) = arguments.value("--delete-config") {
+            deleted_configs.push(name.into());
+        }
         let if_exists = arguments.switch("--if-exists");
         let if_not_exists = arguments.switch("--if-not-exists");
         arguments.finish()?;
@@ -86,6 +91,7 @@ impl Topics {
             replication_factor,
             replica_assignment,
             configs,
+            deleted_configs,
             if_exists,
             if_not_exists,
         })

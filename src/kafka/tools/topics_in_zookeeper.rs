@@ -10,7 +10,6 @@ use std::sync::Arc;
 use super::Admin;
 use super::admin::{Failure, Halt, Told};
 use super::exception::Exception;
-use super::reassign_in_zookeeper::FEW;
 use super::topics::{Topics, check_assignment, plain};
 use super::topics_text::{COLLISION, PartitionDescription, TopicDescription, describe};
 use crate::kafka::broker::{check_topic_configs, check_topic_name};
@@ -19,9 +18,9 @@ use crate::kafka::id::{BrokerId, TopicName, TopicPartition};
 use crate::kafka::java_hash::{self, Filling};
 use crate::kafka::placement::{self, Candidate, Deal, PlacementError, place};
 use crate::kafka::znodes::{
-    self, BrokerZnode, ConfigType, ReplicaAssignment, StateZnode, TopicZnode,
+    self, BrokerZnode, Config, ConfigType, ReplicaAssignment, StateZnode, TopicZnode,
 };
-use crate::kafka::zookeeper::{children, create, found};
+use crate::kafka::zookeeper::{children, create, create_sequential, found};
 use crate::sim::OrdMap;
 use crate::zk::path::Path;
 use crate::zk::reply::Error as ZkError;
@@ -39,7 +38,7 @@ impl Topics {
     ) -> Told<()> {
         let name = self.topic.clone().ok_or_else(|| plain("Missing required argument [topic]"))?;
         let config = self.configs.iter().cloned().collect();
-        check_topic_configs(&config).map_err(|words| plain(&words))?;
+        check_configs(&config, admin)?;
         if name.as_str().contains(['.', '_']) {
             printed.push_str(COLLISION);
         }
@@ -67,12 +66,7 @@ impl Topics {
                 false => Err(plain(&format!("Topic '{name}' already exists."))),
             };
         }
-        let (path, data) =
-            (ConfigType::Topics.entity(name.as_str()), znodes::encode_config(&config));
-        let set = Op::SetData { path: path.clone(), data: data.clone(), version: -1 };
-        if admin.in_zookeeper(vec![set])?[0] == Err(ZkError::NoNode) {
-            admin.in_zookeeper(vec![create(path, data)])?;
-        }
+        write_configs(&ConfigType::Topics.entity(name.as_str()), &config, admin)?;
         let data = topic_data(replicas, admin);
         admin.in_zookeeper(vec![create(znodes::topic(&name), data)])?;
         printed.push_str(&format!("Created topic \"{name}\".\n"));
@@ -151,7 +145,10 @@ impl Topics {
         printed: &mut String,
     ) -> Told<()> {
         let names = self.existing_in_zookeeper(admin)?;
-        let count = self.partitions.unwrap_or(0);
+        for name in &names {
+            self.alter_configs(name, admin, printed)?;
+        }
+        let Some(count) = self.partitions else { return Ok(()) };
         for name in names {
             printed.push_str(
                 "WARNING: If partitions are increased for a topic that has a key, the partition \
@@ -165,7 +162,9 @@ impl Topics {
             replicas.extend(self.added(&name, count, &replicas, &brokers, admin)?);
             if admin.release().topics_tool_is_the_first() {
                 let path = ConfigType::Topics.entity(name.as_str());
-                let data = znodes::encode_config(&self.configs.iter().cloned().collect());
+                let read = admin.in_zookeeper(vec![get(path.clone())])?;
+                let config = found(&read[0], znodes::decode_config).unwrap_or_default();
+                let data = znodes::encode_config(&config);
                 admin.in_zookeeper(vec![Op::SetData { path, data, version: -1 }])?;
             }
             let data = topic_data(replicas, admin);
@@ -173,6 +172,40 @@ impl Topics {
             admin.in_zookeeper(vec![set])?;
             printed.push_str("Adding partitions succeeded!\n");
         }
+        Ok(())
+    }
+
+    /// Writes other settings, and a note that they have changed.
+    // Source: TopicCommand.alterTopic, AdminUtils.changeTopicConfig (0.8.2), AdminZkClient (1.1)
+    fn alter_configs(
+        &self,
+        name: &TopicName,
+        admin: &mut Admin<'_>,
+        printed: &mut String,
+    ) -> Told<()> {
+        if self.configs.is_empty() && self.deleted_configs.is_empty() {
+            return Ok(());
+        }
+        let path = ConfigType::Topics.entity(name.as_str());
+        let read = admin.in_zookeeper(vec![get(path.clone())])?;
+        let mut config = found(&read[0], znodes::decode_config).unwrap_or_default();
+        if !admin.release().topics_tool_is_the_first() {
+            printed.push_str(
+                "WARNING: Altering topic configuration from this script has been deprecated and \
+                 may be removed in future releases.\n         Going forward, please use \
+                 kafka-configs.sh for this functionality\n",
+            );
+        }
+        config.extend(self.configs.iter().cloned());
+        self.deleted_configs.iter().for_each(|key| drop(config.remove(key)));
+        check_configs(&config, admin)?;
+        write_configs(&path, &config, admin)?;
+        let note = znodes::encode_config_change(admin.release(), ConfigType::Topics, name.as_str());
+        if !admin.release().asks_one_by_one() {
+            admin.in_zookeeper(vec![create(znodes::config_changes(), Bytes::NULL)])?;
+        }
+        admin.in_zookeeper(vec![create_sequential(znodes::config_change_prefix(), note)])?;
+        printed.push_str(&format!("Updated config for topic \"{name}\".\n"));
         Ok(())
     }
 
@@ -267,7 +300,7 @@ impl Topics {
 // Source: AdminUtils.addPartitions, ZkUtils.getReplicaAssignmentForTopics (0.8.2)
 fn first_in_map<'a>(topic: &TopicName, known: &'a Replicas) -> Option<&'a Vec<BrokerId>> {
     let mut all: Vec<i32> = known.keys().copied().collect();
-    match all.len() > FEW {
+    match all.len() > java_hash::SMALL_SET {
         true => java_hash::in_scala_trie_order(&mut all, |n| java_hash::hash(&n.to_string())),
         false => java_hash::in_scala_map_order(&mut all, |number| *number),
     }
@@ -279,11 +312,43 @@ fn first_in_map<'a>(topic: &TopicName, known: &'a Replicas) -> Option<&'a Vec<Br
     known.get(all.first()?)
 }
 
+/// Refuses settings that no topic has, or not so.
+// Source: kafka.log.LogConfig.validate, fromProps (0.8.2); org.apache.kafka.common.config (0.9)
+fn check_configs(config: &Config, admin: &Admin<'_>) -> Told<()> {
+    let Err(words) = check_topic_configs(config) else { return Ok(()) };
+    if !admin.release().topics_tool_is_the_first() {
+        return Err(plain(&words));
+    }
+    let invalid = words.strip_prefix("Invalid value ").and_then(|rest| rest.split(' ').next());
+    let unknown = words.strip_prefix("Unknown topic config name: ").unwrap_or_default();
+    Err(match invalid {
+        Some(value) => {
+            let words = format!("For input string: \"{value}\"");
+            Failure::new(Exception::NumberFormat, words).into()
+        }
+        None => {
+            let words = format!("requirement failed: Unknown configuration \"{unknown}\".");
+            Failure::new(Exception::IllegalArgument, words).into()
+        }
+    })
+}
+
+/// Writes settings where they belong.
+// Source: AdminUtils.writeTopicConfig, ZkUtils.updatePersistentPath
+fn write_configs(path: &Path, config: &Config, admin: &mut Admin<'_>) -> Told<()> {
+    let data = znodes::encode_config(config);
+    let set = Op::SetData { path: path.clone(), data: data.clone(), version: -1 };
+    if admin.in_zookeeper(vec![set])?[0] == Err(ZkError::NoNode) {
+        admin.in_zookeeper(vec![create(path.clone(), data)])?;
+    }
+    Ok(())
+}
+
 pub(super) fn get(path: Path) -> Op {
     Op::GetData { path, watch: false }
 }
 
-fn children_of(path: Path, admin: &mut Admin<'_>) -> Told<Arc<[Arc<str>]>> {
+pub(super) fn children_of(path: Path, admin: &mut Admin<'_>) -> Told<Arc<[Arc<str>]>> {
     let read = Op::GetChildren2 { path, watch: false };
     Ok(children(&admin.in_zookeeper(vec![read])?[0]))
 }

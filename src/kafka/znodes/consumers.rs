@@ -12,6 +12,26 @@ use crate::zk::path::Path;
 use crate::zk::stat::Bytes;
 use crate::zk::tree::Tree;
 
+/// Its children are the groups.
+pub fn groups() -> Path {
+    Path::new("/consumers")
+}
+
+/// A group.
+pub fn group(group: &GroupId) -> Path {
+    groups().child(group.as_str())
+}
+
+/// Its children are the topics of which a group owns partitions, or did.
+pub fn owners(group: &GroupId) -> Path {
+    self::group(group).child("owners")
+}
+
+/// Its children are the topics of which a group has offsets.
+pub fn offsets(group: &GroupId) -> Path {
+    self::group(group).child("offsets")
+}
+
 /// Its children are the members of a group.
 pub fn consumer_ids(group: &GroupId) -> Path {
     Path::new(&format!("/consumers/{group}/ids"))

@@ -190,7 +190,8 @@ impl Teller<'_> {
         self.runs += 1;
         let process = self.sim.add(&format!("{name} #{}", self.runs), Actor::Tool(Box::new(tool)));
         if has_session {
-            self.add_proxy(name, process);
+            let who = if name == "ConsumerOffsetChecker" { "offset checker" } else { name };
+            self.add_proxy(who, process);
         }
         self.fix_asked(process);
         self.act("start", move |i| i.start(process));
@@ -256,7 +257,7 @@ impl Teller<'_> {
 
     fn start_consumers(&mut self, start: &Start) -> Told<()> {
         for name in &start.names {
-            if let Some(settings) = clients::old_consumer(name, start)? {
+            if let Some(settings) = clients::old_consumer(name, start, self.release)? {
                 self.start_old_consumer(name, settings);
                 continue;
             }

@@ -44,8 +44,14 @@ pub fn consumer(
 }
 
 /// A member of the old kind, as `start` describes it: it is given numbers of streams.
-pub fn old_consumer(name: &str, start: &Start) -> Result<Option<OldSettings>, String> {
+pub fn old_consumer(
+    name: &str,
+    start: &Start,
+    release: Release,
+) -> Result<Option<OldSettings>, String> {
+    // Before there were new ones, a consumer has one stream unless something else is said.
     let streams = |(topic, count): &(String, Option<u32>)| {
+        let count = count.or((!release.has_new_consumers()).then_some(1));
         let count = count.filter(|count| *count > 0)?;
         Some((topic.clone(), i32::try_from(count).ok()?))
     };

@@ -77,6 +77,10 @@ impl Teller<'_> {
                 awaited.sending = Some(sending);
                 Ok(spoke)
             }
+            Fact::Broker(BrokerFact::BrokerFatal { error, .. }) => {
+                self.fatal = Some(error.to_string());
+                Ok(false)
+            }
             Fact::Broker(BrokerFact::BrokerRunning { .. }) => {
                 awaited.is_up |= process.is_some() && process == awaited.starting;
                 Ok(false)
@@ -222,6 +226,18 @@ impl Teller<'_> {
     pub(super) fn output(&self, awaited: &Awaited, recorded: &Value) -> Option<Value> {
         let gave = self.gave(awaited);
         let shape = recorded.get("output")?;
+        if awaited.is_up && shape == "started" {
+            return Some(json!("started"));
+        }
+        if let Some(said) = self.fatal.as_ref().filter(|_| shape.get("alive").is_some()) {
+            let head = "ERROR Exiting Kafka due to fatal exception (kafka.Kafka$)";
+            let class = "org.apache.kafka.common.config.ConfigException";
+            return Some(json!({"alive": false, "said": [head, format!("{class}: {said}")]}));
+        }
+        if let Some(Value::String(text)) = gave.as_ref().filter(|_| shape.get("log").is_some()) {
+            let mut lines: Vec<&str> = text.lines().collect();
+            return Some(json!({"said": lines.pop(), "log": lines}));
+        }
         if shape.get("members").is_some() {
             let mut output = json!({"members": self.words()});
             if let Some(gave) = gave {

@@ -71,6 +71,8 @@ pub struct Teller<'a> {
     /// A group has a new generation in this step.
     pub(super) has_new_generation: bool,
     pub(super) runs: u32,
+    /// Why the last broker that did not start ended.
+    pub(super) fatal: Option<String>,
     /// Members that miss generations in this step, and how many.
     late: BTreeMap<String, usize>,
     /// Proxies and members that stand still so that others win a race, and until when.
@@ -111,6 +113,10 @@ impl<'a> Teller<'a> {
             // As in the file that comes with Kafka.
             ("transaction.state.log.replication.factor".to_owned(), "1".to_owned()),
         ];
+        if has_old_members(steps) {
+            // Source: old-consumers/*: one copy, though neither the settings nor a default say so.
+            settings.push(("offsets.topic.replication.factor".to_owned(), "1".to_owned()));
+        }
         let mut zookeeper = zk::settings::Settings::default();
         for (name, value) in recorded["settings"].as_object().into_iter().flatten() {
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -154,6 +160,7 @@ impl<'a> Teller<'a> {
             groups: BTreeMap::new(),
             has_new_generation: false,
             runs: 0,
+            fatal: None,
             late: BTreeMap::new(),
             held: Vec::new(),
             group: None,
@@ -172,7 +179,10 @@ impl<'a> Teller<'a> {
         for step in steps {
             let done = step["do"].as_str().ok_or("a step does nothing")?;
             let Step::StartBroker { broker, seat, settings } = step::read(done)? else { continue };
-            let settings = self.settings_of(broker, &settings)?;
+            let mut settings = self.settings_of(broker, &settings)?;
+            if seat == Seat::Second {
+                settings.port += SECOND_PORT_SHIFT;
+            }
             match seats.iter().find(|(id, of, _)| (*id, *of) == (broker, seat)) {
                 None => seats.push((broker, seat, settings)),
                 Some((_, _, before)) if *before == settings => {}
@@ -240,7 +250,11 @@ impl<'a> Teller<'a> {
     fn step(&mut self, place: usize, recorded: &Value) -> Told<Value> {
         let what = recorded["do"].as_str().ok_or("a step does nothing")?;
         let step = step::read(what)?;
-        self.said.clear();
+        // What was said in steps that told nothing is told by the one that only listens.
+        let untold = place > 0 && self.steps[place - 1].get("output").is_none();
+        if !(untold && step == Step::Listen) {
+            self.said.clear();
+        }
         self.has_new_generation = false;
         let mut clock = Clock::new(self.sim.now(), &step);
         for draw in draws::of_step(&step, recorded, &self.alive()) {
@@ -487,6 +501,9 @@ fn has_old_members(steps: &[Value]) -> bool {
     };
     starts.into_iter().any(old)
 }
+
+/// How far the port of another process with the same id is from the first's.
+const SECOND_PORT_SHIFT: u16 = 10;
 
 /// More events than any step takes.
 const STORM: usize = 2_000_000;

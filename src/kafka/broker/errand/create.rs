@@ -135,15 +135,17 @@ impl Running {
             ("unclean.leader.election.enable", "false"),
         ];
         let offsets = [
-            ("compression.type", "producer"),
             ("cleanup.policy", "compact"),
             ("segment.bytes", "104857600"),
+            ("compression.type", "producer"),
         ];
+        // Source: OffsetManager.offsetsTopicConfig (0.8.2); KAFKA-1499 (0.9): compression.type
+        let told = if settings.release.compression_is_told_of_topics() { 3 } else { 2 };
         let (num_partitions, replication_factor, configs) = match name.as_str() {
             CONSUMER_OFFSETS => (
                 settings.offsets_topic_num_partitions,
                 settings.offsets_topic_replication_factor,
-                &offsets[..],
+                &offsets[..told],
             ),
             TRANSACTION_STATE => (
                 settings.transaction_state_log_num_partitions,
@@ -151,6 +153,13 @@ impl Running {
                 &transactions[..],
             ),
             _ => (settings.num_partitions, settings.default_replication_factor, &[][..]),
+        };
+        let fewer =
+            name.as_str() == CONSUMER_OFFSETS && settings.release.offsets_may_have_fewer_copies();
+        let alive = i32::try_from(self.cache.brokers().len()).expect("brokers are few");
+        let replication_factor = match fewer {
+            true => replication_factor.min(alive.max(1)),
+            false => replication_factor,
         };
         let configs = configs.iter().map(|&(name, value)| (name.into(), value.into()));
         CreatableTopic {
@@ -241,6 +250,10 @@ impl Running {
         }
         if release.config_writes_are_fenced() {
             looks.push(self.zk.get_data(znodes::controller()));
+        }
+        if release.asks_one_by_one() {
+            // Source: AdminUtils.createTopic: getSortedBrokerList, getBrokerMetadatas
+            looks.push(self.zk.get_children(znodes::broker_ids()));
         }
         create.step = Step::Look;
         let number = self.errands.begin(Errand::Create(create));
