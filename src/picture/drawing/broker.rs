@@ -23,7 +23,15 @@ pub struct Card {
     pub size: (i32, i32),
 }
 
+/// Below this width a card has signs where a wider one has words.
+const NARROW: i32 = 200;
+
 impl Card {
+    /// Whether there is no room for words beside the name.
+    pub fn is_narrow(&self) -> bool {
+        self.size.0 < NARROW
+    }
+
     /// The point about which a fallen card is tilted.
     pub fn foot(&self) -> (i32, i32) {
         (self.at.0 + self.size.0 / 2, self.at.1 + self.size.1)
@@ -104,9 +112,11 @@ fn wide_title(card: &Card, broker: &Broker, plate: &Plate) -> Drawing {
     let office = office(broker);
     let right = x + card.size.0;
     match (broker.crown, office) {
+        (Some(crown), _) if card.is_narrow() => drawing.over(crown_of((right - 33, y + 6), crown)),
         (Some(crown), _) => drawing.over(crowned((right, y), crown)),
+        (None, Some(_)) if card.is_narrow() => drawing.over(members((right - 21, y + 15))),
         (None, Some(group)) => drawing.over(coordinator((right, y), group)),
-        (None, None) => drawing.over(loads((right, y), broker)),
+        (None, None) => drawing.over(loads(card, broker)),
     }
     if card.size.1 > HEAD {
         drawing.line((x, y + HEAD), (right, y + HEAD), "hair");
@@ -118,12 +128,15 @@ fn wide_title(card: &Card, broker: &Broker, plate: &Plate) -> Drawing {
     drawing
 }
 
-/// How many records have come from whom, at a card's upper right corner.
-fn loads((right, y): (i32, i32), broker: &Broker) -> Drawing {
+/// How many records have come from whom, at a card's upper right corner; at its foot if that has no
+/// room.
+fn loads(card: &Card, broker: &Broker) -> Drawing {
     let mut drawing = Drawing::new();
     let Some(received) = broker.received.as_ref().filter(|_| !broker.life.is_gone()) else {
         return drawing;
     };
+    let foot = if card.is_narrow() { card.size.1 - 36 } else { 0 };
+    let (right, y) = (card.at.0 + card.size.0, card.at.1 + foot);
     drawing.ended((right - 12, y + 17), Phrase::key("page.broker.received"), "sc");
     let from: Vec<String> = received.iter().map(|(who, n)| format!("{who}: {n}")).collect();
     let from = if from.is_empty() { "0".to_owned() } else { from.join("  ") };
@@ -146,9 +159,7 @@ fn tall_title(card: &Card, broker: &Broker) -> Drawing {
     drawing.text((x + 12, y + 60), broker.state.clone(), second);
     drawing.text((x + 12, y + 77), leads(broker), second);
     if let Some(crown) = broker.crown {
-        let class = if crown.stale { "ln1 nofill" } else { "inkfill" };
-        drawing.path((x + 36, y + 20), POINTS, class);
-        drawing.path((x + 36, y + 20), "M0 14.5h19", "ln15");
+        drawing.over(crown_of((x + 36, y + 20), crown));
         let epoch = Phrase::key("page.broker.controller").with("n", crown.epoch);
         drawing.text((x + 12, y + 95), epoch, "t11");
     } else if let Some(group) = office(broker) {
@@ -169,9 +180,14 @@ fn title(card: &Card, broker: &Broker, plate: &Plate) -> Drawing {
     drawing.text((x + 14, y + 28), Phrase::raw(broker.id), format!("bid{gone}"));
     let digits = i32::try_from(broker.id.to_string().len()).expect("a short id");
     let left = x + 20 + 13 * digits;
-    drawing.text((left, y + 17), Phrase::key("page.kind.broker"), format!("sc{gone}"));
     let second = if broker.life.is_gone() { "t11 gonet" } else { "t11 i2" };
-    drawing.text((left, y + 29), status(broker, plate), second);
+    if card.is_narrow() {
+        drawing.text((left, y + 17), broker.state.clone(), second);
+        drawing.text((left, y + 29), leads(broker), second);
+    } else {
+        drawing.text((left, y + 17), Phrase::key("page.kind.broker"), format!("sc{gone}"));
+        drawing.text((left, y + 29), status(broker, plate), second);
+    }
     drawing
 }
 
@@ -215,12 +231,18 @@ pub const POINTS: &str = "M0 12v-9.5l5 4.5l4.5 -7l4.5 7l5 -4.5v9.5z";
 /// The crown and the controller epoch, at a card's upper right corner.
 fn crowned((right, y): (i32, i32), crown: Crown) -> Drawing {
     let mut drawing = Drawing::new();
-    let class = if crown.stale { "ln1 nofill" } else { "inkfill" };
-    drawing.path((right - 33, y + 6), POINTS, class);
-    drawing.path((right - 33, y + 6), "M0 14.5h19", "ln15");
+    drawing.over(crown_of((right - 33, y + 6), crown));
     drawing.ended((right - 40, y + 17), Phrase::key("page.kind.controller"), "sc");
     let epoch = Phrase::key("page.epoch").with("n", crown.epoch);
     drawing.ended((right - 40, y + 29), epoch, "t11");
+    drawing
+}
+
+/// The crown alone: an outline if others know a newer controller.
+fn crown_of(at: (i32, i32), crown: Crown) -> Drawing {
+    let mut drawing = Drawing::new();
+    drawing.path(at, POINTS, if crown.stale { "ln1 nofill" } else { "inkfill" });
+    drawing.path(at, "M0 14.5h19", "ln15");
     drawing
 }
 
@@ -270,9 +292,9 @@ pub fn seats(card: &Card, broker: &Broker, plate: &Plate) -> Vec<Seat> {
     }
     let room = card.size.1 - HEAD - 18;
     let pitch = if number <= 3 && room > 80 { 31 } else { (room / number.max(1)).clamp(13, 31) };
-    let airy = pitch >= 28;
-    let first = card.at.1 + HEAD + if airy { 20 } else { 8 };
-    let label = if card.size.0 < 200 { 62 } else { 76 };
+    let airy = pitch >= 28 && !card.is_narrow();
+    let first = card.at.1 + HEAD + if pitch >= 28 { 20 } else { 8 };
+    let label = if card.is_narrow() { 70 } else { 76 };
     let cells = ((card.size.0 - 14 - label - 29) / PITCH).clamp(0, 13);
     let seat =
         |row: i32| Seat { at: (card.at.0 + 14, first + row * pitch), label, cells, airy, gone };

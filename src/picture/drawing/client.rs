@@ -218,7 +218,7 @@ impl Matrix {
         let room = frame.size.0 - plate.group_head - 8;
         let across = room / columns;
         let partitions = i32::try_from(group.partitions.len()).expect("few partitions").max(1);
-        let rest = if columns == 1 && !low { 114 } else { 56 };
+        let rest = if columns == 1 { 114 } else { 56 };
         let step = ((across - rest) / partitions).clamp(8, 36);
         let (pitch, height) = if rows > 2 { (13, 11) } else { (20, 16) };
         let cell = (step - if step > 20 { 6 } else { 2 }, height);

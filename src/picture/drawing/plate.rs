@@ -560,10 +560,12 @@ fn small_server((x, y): (i32, i32), server: &Server, light: Light) -> Drawing {
 fn session_part(session: &Session, card: &Card, selected: Option<&Target>, plate: &Plate) -> Part {
     let light = Light::of(&session.target(), selected);
     let at = plate.ring_at(card, session.age);
+    // Beside a narrow card there is room for short words only.
+    let plate = Plate { minor: plate.minor && !card.is_narrow(), ..*plate };
     let drawing = if plate.phone {
         session::ring(at, plate.ring, session, light)
     } else {
-        session::session(at, card.at.1, session, light, plate)
+        session::session(at, card.at.1, session, light, &plate)
     };
     ring_part(session, (at, plate.ring + 8), drawing)
 }
