@@ -220,9 +220,13 @@ impl Matrix {
         let partitions = i32::try_from(group.partitions.len()).expect("few partitions").max(1);
         let rest = if columns == 1 { 114 } else { 56 };
         let step = ((across - rest) / partitions).clamp(8, 36);
-        let (pitch, height) = if rows > 2 { (13, 11) } else { (20, 16) };
+        let (pitch, height) = match rows {
+            _ if low => (13, 13),
+            1 | 2 => (20, 16),
+            _ => (13, 11),
+        };
         let cell = (step - if step > 20 { 6 } else { 2 }, height);
-        let top = if low { frame.at.1 + 10 } else { frame.at.1 + 18 };
+        let top = if low { frame.at.1 + (frame.size.1 - height) / 2 } else { frame.at.1 + 18 };
         let left = frame.at.0 + plate.group_head + 8;
         Matrix { left, top, across, pitch, rows, cell, step }
     }

@@ -305,7 +305,8 @@ impl Plate {
 pub fn strung(picture: &StagePicture) -> impl Iterator<Item = &Session> {
     let shells = picture.shells.iter().map(|shell| &shell.name);
     let members = picture.groups.iter().flat_map(|group| &group.members);
-    let owners = shells.chain(members.map(|member| &member.name));
+    let producers = picture.producers.iter().map(|producer| &producer.name);
+    let owners = shells.chain(producers).chain(members.map(|member| &member.name));
     owners.flat_map(|name| picture.sessions.iter().filter(move |session| session.owner == *name))
 }
 
