@@ -197,7 +197,7 @@ macro_rules! by_name {
             pub fn value(&self, name: &str) -> Option<String> {
                 match name {
                     $($name => Some(shown::$kind(&self.$field)),)*
-                    _ => None,
+                    _ => self.lone_value(name),
                 }
             }
         }
@@ -252,6 +252,27 @@ impl Settings {
         "log.flush.interval",
         "log.default.flush.interval.ms",
     ];
+
+    /// The settings that brokers of a release have, by their names there.
+    pub fn names(release: Release) -> Vec<&'static str> {
+        match release.brokers_are_alone() {
+            true => ["num.partitions"].iter().chain(Self::OF_LONE).copied().collect(),
+            false => Self::NAMES.to_vec(),
+        }
+    }
+
+    fn lone_value(&self, name: &str) -> Option<String> {
+        let (records, every) = self.flushes();
+        match name {
+            "zk.sessiontimeout.ms" => Some(shown::ms(&self.zookeeper_session_timeout)),
+            "topic.partition.count.map" => {
+                Some(self.others.get(name).map_or_else(String::new, |map| map.to_string()))
+            }
+            "log.flush.interval" => Some(records.to_string()),
+            "log.default.flush.interval.ms" => Some(shown::ms(&every)),
+            _ => None,
+        }
+    }
 
     fn set_lone(&mut self, name: &str, value: &str) -> Result<(), SettingError> {
         let Some(name) = Self::OF_LONE.iter().find(|known| **known == name) else {

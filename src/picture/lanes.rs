@@ -330,7 +330,10 @@ fn row(
         Lane::Controller => false,
     };
     let strong = matches!(now, Some(Stage::Leading(_)));
-    let state = state(now, left);
+    let state = match now {
+        Some(Stage::Up(_)) if !has_controller(cluster) => Phrase::key("lanes.runs"),
+        _ => state(now, left),
+    };
     Row { lane, name, state, top, gone, strong, strokes }
 }
 

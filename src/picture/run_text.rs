@@ -79,7 +79,8 @@ pub fn settings(setup: &Setup) -> Vec<SettingRow> {
     let broker = setup.broker_settings(1);
     let is_set = |name: &str| setup.settings().any(|(known, _)| known == name);
     let common = SETTINGS.iter().map(|row| (row.name, Some(setup.setting(row.name).to_string())));
-    let brokers = Settings::NAMES.iter().map(|name| (*name, broker.value(name)));
+    let names = Settings::names(setup.release);
+    let brokers = names.iter().map(|name| (*name, broker.value(name)));
     let rows = common
         .chain(brokers)
         .filter_map(|(name, value)| Some(SettingRow { name, value: value?, is_set: is_set(name) }));
@@ -127,6 +128,8 @@ mod tests {
         };
         let name = "zookeeper.session.timeout.ms";
         assert_eq!((value("0.8.2.2", name), value("3.9.1", name)), ("6000".into(), "18000".into()));
+        assert_eq!(value("0.7.2", "zk.sessiontimeout.ms"), "6000");
+        assert_eq!(value("0.7.2", "log.flush.interval"), "500");
         let rows = settings(&setup("setup broker.rack=\"a b\""));
         assert_eq!((rows[0].name, rows[0].value.as_str()), ("broker.rack", "a b"));
     }

@@ -116,7 +116,8 @@ fn wide_title(card: &Card, broker: &Broker, plate: &Plate) -> Drawing {
         (Some(crown), _) => drawing.over(crowned((right, y), crown)),
         (None, Some(_)) if card.is_narrow() => drawing.over(members((right - 21, y + 15))),
         (None, Some(group)) => drawing.over(coordinator((right, y), group)),
-        (None, None) => drawing.over(loads(card, broker)),
+        (None, None) if card.is_narrow() => {}
+        (None, None) => drawing.over(loads((right, y), broker)),
     }
     if card.size.1 > HEAD {
         drawing.line((x, y + HEAD), (right, y + HEAD), "hair");
@@ -128,20 +129,21 @@ fn wide_title(card: &Card, broker: &Broker, plate: &Plate) -> Drawing {
     drawing
 }
 
-/// How many records have come from whom, at a card's upper right corner; at its foot if that has no
-/// room.
-fn loads(card: &Card, broker: &Broker) -> Drawing {
+/// How many records have come from whom, at a card's upper right corner.
+fn loads((right, y): (i32, i32), broker: &Broker) -> Drawing {
     let mut drawing = Drawing::new();
-    let Some(received) = broker.received.as_ref().filter(|_| !broker.life.is_gone()) else {
-        return drawing;
-    };
-    let foot = if card.is_narrow() { card.size.1 - 36 } else { 0 };
-    let (right, y) = (card.at.0 + card.size.0, card.at.1 + foot);
-    drawing.ended((right - 12, y + 17), Phrase::key("page.broker.received"), "sc");
-    let from: Vec<String> = received.iter().map(|(who, n)| format!("{who}: {n}")).collect();
-    let from = if from.is_empty() { "0".to_owned() } else { from.join("  ") };
-    drawing.ended((right - 12, y + 29), Phrase::raw(from), "t11 b");
+    if let Some(from) = load(broker) {
+        drawing.ended((right - 12, y + 17), Phrase::key("page.broker.received"), "sc");
+        drawing.ended((right - 12, y + 29), from, "t11 b");
+    }
     drawing
+}
+
+/// How many records have come from whom, to a lone broker that is there.
+fn load(broker: &Broker) -> Option<Phrase> {
+    let received = broker.received.as_ref().filter(|_| !broker.life.is_gone())?;
+    let from: Vec<String> = received.iter().map(|(who, n)| format!("{who}: {n}")).collect();
+    Some(Phrase::raw(if from.is_empty() { "0".to_owned() } else { from.join("  ") }))
 }
 
 /// The first group that a broker coordinates, and not only by its own belief.
@@ -183,7 +185,10 @@ fn title(card: &Card, broker: &Broker, plate: &Plate) -> Drawing {
     let second = if broker.life.is_gone() { "t11 gonet" } else { "t11 i2" };
     if card.is_narrow() {
         drawing.text((left, y + 17), broker.state.clone(), second);
-        drawing.text((left, y + 29), leads(broker), second);
+        match load(broker) {
+            Some(from) => drawing.text((left, y + 29), from, "t11 b"),
+            None => drawing.text((left, y + 29), leads(broker), second),
+        }
     } else {
         drawing.text((left, y + 17), Phrase::key("page.kind.broker"), format!("sc{gone}"));
         drawing.text((left, y + 29), status(broker, plate), second);
@@ -193,7 +198,8 @@ fn title(card: &Card, broker: &Broker, plate: &Plate) -> Drawing {
 
 /// What a broker is about: its life, and what it leads.
 pub fn status(broker: &Broker, plate: &Plate) -> Phrase {
-    if !plate.minor {
+    // What a lone broker has stands below, and what it gets beside it.
+    if !plate.minor || broker.received.is_some() {
         return broker.state.clone();
     }
     let state = broker.state.clone();
