@@ -41,6 +41,13 @@ impl Proposals {
         }
     }
 
+    /// A server joins anew: what it has logged of these it gives up, and will log again.
+    pub fn withdraw(&mut self, server: ServerId) {
+        for proposal in &mut self.0 {
+            proposal.acks.remove(&server);
+        }
+    }
+
     /// Takes the first proposal if a quorum has logged it.
     // Source: Leader.tryToCommit.
     pub fn take_committed(&mut self, ensemble: &Ensemble) -> Option<Arc<Txn>> {
@@ -127,6 +134,17 @@ mod tests {
         check(3, &[(1, 1, &[]), (1, 1, &[]), (4, 1, &[]), (3, 1, &[1])]);
         check(5, &[(1, 1, &[]), (2, 1, &[]), (3, 1, &[1])]);
         check(1, &[(1, 1, &[1])]);
+    }
+
+    #[test]
+    fn who_joins_anew_acknowledges_anew() {
+        let (mut proposals, ensemble) = (proposals(1), ensemble(3, 0));
+        proposals.ack(ServerId(2), Zxid::new(5, 1));
+        proposals.withdraw(ServerId(2));
+        proposals.ack(ServerId(1), Zxid::new(5, 1));
+        assert_eq!(proposals.take_committed(&ensemble), None);
+        proposals.ack(ServerId(2), Zxid::new(5, 1));
+        assert!(proposals.take_committed(&ensemble).is_some());
     }
 
     #[test]

@@ -465,6 +465,10 @@ impl Leader {
     }
 
     /// Sends a learner what it needs to have the leader's history, and from now on all that is new.
+    ///
+    /// Real: what a learner acknowledged before it lost its leader still counts when it is back and
+    /// has just been told to forget it, so that a write may be committed that is on one disk only;
+    /// here it has to acknowledge anew, because committed means logged by a quorum.
     // Source: LearnerHandler.syncFollower, Leader.startForwarding.
     fn synchronize(
         &mut self,
@@ -473,6 +477,7 @@ impl Leader {
         member: &Member,
         out: &mut Outbox<'_, Words>,
     ) {
+        self.proposals.withdraw(id);
         let plan = plan_sync(seen, member.database.last_zxid, &member.window, &member.disk);
         out.tell(Fact::Synchronizing { learner: id, way: plan.way(), seen });
         let txns = match plan {
