@@ -62,7 +62,11 @@ fn run_all(from: u64, seeds: u64) -> Vec<(u64, Outcome)> {
 /// Runs one seed; a panic is a broken law like any other.
 fn run(seed: u64) -> Outcome {
     std::panic::catch_unwind(|| swarm::run(seed)).unwrap_or_else(|_| Outcome {
-        broken: Some(Broken { law: "panics".into(), scenario: format!("# seed={seed}") }),
+        broken: Some(Broken {
+            law: "panics".into(),
+            scenario: format!("# seed={seed}"),
+            link: String::new(),
+        }),
         ..Outcome::default()
     })
 }
@@ -73,7 +77,8 @@ fn tell_failure(seed: u64, outcome: &Outcome) -> bool {
         return false;
     };
     println!("# seed {seed} breaks the law {}", broken.law);
-    println!("{}\n", broken.scenario.trim_end());
+    println!("{}", broken.scenario.trim_end());
+    println!("# as a link, behind the page's address: {}\n", broken.link);
     true
 }
 

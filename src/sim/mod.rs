@@ -31,7 +31,7 @@ pub use link::Direction;
 pub use list::List;
 pub use ord_map::OrdMap;
 pub use ord_set::OrdSet;
-pub use outbox::{Effect, Outbox};
+pub use outbox::{Effect, Outbox, wishes};
 pub use process::{Event, Process, Vocabulary};
 pub use queue::{Flight, Landing};
 pub use seat::Power;

@@ -3,7 +3,7 @@
 //! *Invariant:* effects are carried out in order, after the process has returned.
 
 use super::chance::{Dice, Draw};
-use super::process::Vocabulary;
+use super::process::{Event, Process, Vocabulary};
 use super::time::{EventId, ProcessId, SimTime, Span};
 use std::ops::Range;
 
@@ -148,6 +148,19 @@ impl<'a, W: Vocabulary> Outbox<'a, W> {
         self.effects.extend(effects.into_iter().map(translate::<V, W>));
         result
     }
+}
+
+/// What `process` wishes for when it handles one event with no simulation around it: for those who
+/// bring events about in orders of their own. Draws are those of seed 0.
+pub fn wishes<P: Process>(
+    process: &mut P,
+    event: Event<P::Words>,
+    (me, now): (ProcessId, SimTime),
+) -> Vec<Effect<P::Words>> {
+    let (mut dice, mut draws) = (Dice::new(0, "alone".into()), Vec::new());
+    let mut out = Outbox::new((me, now, EventId(0)), Vec::new(), &mut dice, &mut draws);
+    process.handle(event, &mut out);
+    out.into_effects()
 }
 
 fn translate<V, W>(effect: Effect<V>) -> Effect<W>

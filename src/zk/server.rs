@@ -54,6 +54,11 @@ impl Server {
         Server { settings, place, disk: Disk::default(), role: Role::Down }
     }
 
+    /// The same with this on its disk.
+    pub fn finding(self, disk: Disk) -> Server {
+        Server { disk, ..self }
+    }
+
     /// How it is configured.
     pub fn settings(&self) -> &Settings {
         &self.settings

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+pub mod explore;
+pub mod history;
 pub mod judge;
 pub mod kafka;
 pub mod story;

@@ -3,15 +3,21 @@
 //!
 //! *Invariant: a seed is one run for ever; shortening a run draws no lots.*
 
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
 use rand_core::Rng;
 use rand_pcg::Pcg32;
 use zootrope::cluster::command::{self, Command};
 use zootrope::cluster::laws::{Breach, Judge, is_meant_to_run, settled, stuck};
 use zootrope::cluster::{Cluster, Kind, Setup, Trace, assemble};
-use zootrope::lab::Recording;
-use zootrope::sim::{Moment, Power, ProcessId, SimTime, Span};
+use zootrope::lab::{Recording, link};
+use zootrope::sim::{EventId, Moment, Power, ProcessId, SimTime, Span};
+use zootrope::zk::shell;
 
 use super::FaultCounts;
+use super::history::witness::Witness;
 
 /// What one seed brought.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +34,8 @@ pub struct Broken {
     pub law: String,
     /// The shortened recording as a scenario, ready to keep.
     pub scenario: String,
+    /// The same as the page's address has it, behind the page's own.
+    pub link: String,
 }
 
 /// How long a cluster is disturbed.
@@ -192,7 +200,7 @@ fn message(cluster: &Cluster, dice: &mut Dice) -> Option<u64> {
 fn ask(cluster: &Cluster, dice: &mut Dice) -> Option<String> {
     let client = of_kind(cluster, dice, Kind::Shell)?;
     let path = dice.one(&["/a", "/a/b", "/a/c", "/d"])?;
-    let asked = match dice.below(8) {
+    let asked = match dice.below(12) {
         0 => format!("create {path} x"),
         1 => format!("create -e {path} x"),
         2 => format!("create -s {path}/n- x"),
@@ -200,7 +208,11 @@ fn ask(cluster: &Cluster, dice: &mut Dice) -> Option<String> {
         4 => format!("set {path} {}", dice.below(1000)),
         5 => format!("delete {path}"),
         6 => format!("get -w {path}"),
-        _ => format!("ls -w {path}"),
+        7 => format!("ls -w {path}"),
+        8 => format!("set -v {} {path} {}", dice.below(3), dice.below(1000)),
+        9 => format!("delete -v {} {path}", dice.below(3)),
+        10 => format!("stat {path}"),
+        _ => format!("sync {path}"),
     };
     Some(format!("ask {client} {asked}"))
 }
@@ -243,6 +255,7 @@ struct Run {
     cluster: Cluster,
     trace: Trace,
     judge: Judge,
+    witness: Witness,
     rested: SimTime,
 }
 
@@ -250,7 +263,8 @@ impl Run {
     fn new(setup: &Setup) -> Run {
         let mut trace = Trace::default();
         let cluster = assemble(setup, &mut trace);
-        Run { cluster, trace, judge: Judge::default(), rested: SimTime::ZERO }
+        let (judge, witness) = (Judge::default(), Witness::default());
+        Run { cluster, trace, judge, witness, rested: SimTime::ZERO }
     }
 
     fn advance(&mut self, moment: Moment) -> Result<(), Breach> {
@@ -261,19 +275,29 @@ impl Run {
         if self.cluster.now() >= self.rested + Span::secs(1) {
             self.rested = self.cluster.now();
             self.judge.rest(&self.cluster)?;
+            self.witness.look_at_logs(&self.cluster);
         }
         Ok(())
     }
 
     fn judge_last(&mut self) -> Result<(), Breach> {
-        let last = self.trace.get(self.trace.len() - 1).expect("a record has just been made");
-        self.judge.record(&last, &self.cluster, &self.trace)
+        let place = self.trace.len() - 1;
+        let last = self.trace.get(place).expect("a record has just been made");
+        self.judge.record(&last, &self.cluster, &self.trace)?;
+        let seen = self.witness.record(&last, place, &self.cluster);
+        seen.map_err(|what| history(Some(last.id), what))
     }
 
     /// Whether the command could be done.
     fn give(&mut self, command: &Command) -> Result<bool, Breach> {
+        let place = self.trace.len();
         if command::apply(command, &mut self.cluster, &mut self.trace).is_err() {
             return Ok(false);
+        }
+        if let Command::Ask { process, words } = command {
+            let shell = self.cluster.find(&process.0).expect("it was asked");
+            let op = shell::parse(words).expect("it was read");
+            self.witness.asked(shell, &process.0, op, place);
         }
         self.judge_last().map(|()| true)
     }
@@ -293,7 +317,9 @@ impl Run {
         }
         self.judge.rest(&self.cluster)?;
         let rest = settled(&self.cluster);
-        rest.map_err(|what| Breach { law: "settles", after: None, what })
+        rest.map_err(|what| Breach { law: "settles", after: None, what })?;
+        let witness = std::mem::take(&mut self.witness);
+        witness.judge(&self.cluster).map_err(|what| history(None, what))
     }
 
     fn heal(&mut self) -> Result<(), Breach> {
@@ -323,6 +349,11 @@ impl Run {
         }
         Ok(())
     }
+}
+
+/// What clients saw cannot have come so.
+fn history(after: Option<EventId>, what: String) -> Breach {
+    Breach { law: "histories-are-linearizable", after, what }
 }
 
 /// Plays a list of commands as it stands, and heals.
@@ -359,6 +390,14 @@ fn shorten(setup: &Setup, mut commands: Vec<(Moment, Command)>, breach: Breach) 
     }
     let until = Moment::before(SimTime::ZERO + TROUBLE);
     let recording = Recording { setup: setup.clone(), commands, until };
-    let scenario = format!("# {}: {}\n{recording}", breach.law, breach.what);
-    Broken { law: breach.law.to_owned(), scenario }
+    let what = breach.what.replace('\n', "\n# ");
+    let scenario = format!("# {}: {what}\n{recording}", breach.law);
+    Broken { law: breach.law.to_owned(), scenario, link: link(&recording) }
+}
+
+/// A recording as a link carries it.
+pub fn link(recording: &Recording) -> String {
+    let mut packed = DeflateEncoder::new(Vec::new(), Compression::best());
+    packed.write_all(recording.to_string().as_bytes()).expect("a vector takes everything");
+    format!("#{}", link::fragment(&packed.finish().expect("a vector takes everything")))
 }

@@ -20,6 +20,7 @@ usage: cargo xtask COMMAND
   vectors [FOLDER]               play recorded vectors and stories (default: tests/vectors)
   tell FILE|FOLDER --out FOLDER  play recorded stories' steps and write down what ours did
   swarm --seeds N [--from S]     random set-ups, work and faults against the laws
+  explore                        every order of events in small ensembles against the laws
   bench                          every figure with its budget";
 
 fn main() -> ExitCode {
@@ -30,7 +31,9 @@ fn main() -> ExitCode {
         "serve" if rest.is_empty() => site::serve(),
         "test" if rest.is_empty() => test::all(),
         "build" if rest.is_empty() => site::build().map(|()| true),
-        "vectors" | "tell" | "swarm" => run::example(run::Profile::Runner, &command, &rest).run(),
+        "vectors" | "tell" | "explore" | "swarm" => {
+            run::example(run::Profile::Runner, &command, &rest).run()
+        }
         "bench" if rest.is_empty() => bench(),
         _ => Err(USAGE.into()),
     };

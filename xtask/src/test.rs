@@ -28,6 +28,7 @@ pub fn all() -> Outcome {
         ("clippy", clippy(&["--workspace", "--all-targets"])),
         ("native tests", native_tests()),
         ("vectors and stories", vectors()),
+        ("exploration", exploration()),
         ("swarm", swarm()),
     ];
     heading("tools");
@@ -141,13 +142,25 @@ fn vectors() -> Sum {
     judged(succeeded, total.and_then(sum_of))
 }
 
+fn exploration() -> Sum {
+    heading("exploration");
+    let output = report(example(Profile::Runner, "explore", &[]).lines());
+    let (succeeded, lines) = output.unwrap_or_default();
+    laws_broken(succeeded, &lines, "set-ups,")
+}
+
 fn swarm() -> Sum {
     heading("swarm");
     let arguments = ["--seeds".to_owned(), SEEDS.to_owned()];
     let output = report(example(Profile::Runner, "swarm", &arguments).lines());
     let (succeeded, lines) = output.unwrap_or_default();
-    let numbers = lines.last().and_then(|line| two_numbers(line, "seeds,", "laws"));
-    let sum = numbers.map(|(seeds, broken)| Sum { passed: seeds - broken, failed: broken });
+    laws_broken(succeeded, &lines, "seeds,")
+}
+
+/// The last line: `2000 seeds, 3 laws broken`.
+fn laws_broken(succeeded: bool, lines: &[String], what: &str) -> Sum {
+    let numbers = lines.last().and_then(|line| two_numbers(line, what, "laws"));
+    let sum = numbers.map(|(runs, broken)| Sum { passed: runs - broken, failed: broken });
     judged(succeeded, sum)
 }
 

@@ -1,0 +1,125 @@
+//! Stands by a cluster's run and writes down what shells ask and are answered, and what servers
+//! commit.
+//!
+//! *Invariant: a call stands as asked no later than it was, and as answered no earlier.*
+
+use std::collections::{BTreeMap, VecDeque};
+
+use zootrope::cluster::{Cluster, Record};
+use zootrope::kafka::words::Fact;
+use zootrope::sim::{Entry, Power, ProcessId, What};
+use zootrope::zk::reply::Error;
+use zootrope::zk::request::Op;
+use zootrope::zk::server::{Role, Server};
+use zootrope::zk::stat::SessionId;
+use zootrope::zk::words::Fact as Told;
+use zootrope::zk::zxid::Zxid;
+
+use super::{Answered, Call, Log, Place, judge};
+
+/// What was seen of a run so far.
+#[derive(Clone, Debug, Default)]
+pub struct Witness {
+    calls: Vec<Call>,
+    clients: BTreeMap<ProcessId, Client>,
+    log: Log,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Client {
+    session: SessionId,
+    /// Of its calls, those that wait: places in `calls`.
+    waiting: VecDeque<usize>,
+}
+
+impl Witness {
+    /// Somebody asks a shell.
+    pub fn asked(&mut self, shell: ProcessId, name: &str, op: Op, asked: Place) {
+        let client = self.clients.entry(shell).or_default();
+        client.waiting.push_back(self.calls.len());
+        let (client, session) = (name.to_owned(), SessionId::NONE);
+        self.calls.push(Call { client, session, op, asked, answer: None });
+    }
+
+    /// Something has happened.
+    pub fn record(
+        &mut self,
+        record: &Record<'_>,
+        at: Place,
+        cluster: &Cluster,
+    ) -> Result<(), String> {
+        let Some(process) = record.process else { return Ok(()) };
+        let Some(shell) = cluster.process(process).shell() else { return Ok(()) };
+        let Some(client) = self.clients.get_mut(&process) else { return Ok(()) };
+        if cluster.power(process) == Power::Off {
+            self.lose(process, usize::MAX);
+            return Ok(());
+        }
+        let library = shell.client();
+        let answers = record.entries.iter().filter(|entry| is_answer(entry)).count();
+        let replied = record.name == "reply" && matches!(record.what, What::Message(_));
+        let last = shell.answer().filter(|(_, result)| **result != Err(Error::ConnectionLoss));
+        if let (1, true, Some((op, result)), Some(library)) = (answers, replied, last, library) {
+            let place = client.waiting.pop_front();
+            let call = place.map(|place| &mut self.calls[place]);
+            let call = call.filter(|call| call.op == *op);
+            let name = cluster.name(process);
+            let call = call.ok_or_else(|| format!("{name} is answered out of turn"))?;
+            call.session = library.session();
+            call.answer = Some(Answered { at, zxid: library.last_zxid(), result: result.clone() });
+        } else {
+            self.lose(process, answers);
+        }
+        let session = library.map_or(SessionId::NONE, |library| library.session());
+        let client = self.clients.entry(process).or_default();
+        if session != SessionId::NONE {
+            client.session = session;
+        }
+        Ok(())
+    }
+
+    /// So many of a client's calls will not be answered.
+    fn lose(&mut self, process: ProcessId, count: usize) {
+        let client = self.clients.entry(process).or_default();
+        for place in client.waiting.drain(..count.min(client.waiting.len())) {
+            self.calls[place].session = client.session;
+        }
+    }
+
+    /// Writes down what has been committed since the last time.
+    pub fn look_at_logs(&mut self, cluster: &Cluster) {
+        for (_, _, process) in cluster.processes() {
+            if let Some(server) = process.zk() {
+                self.look_at_log(server);
+            }
+        }
+    }
+
+    fn look_at_log(&mut self, server: &Server) {
+        let serves = match server.role() {
+            Role::Down => false,
+            Role::Standalone(_) => true,
+            Role::Peer(peer) => peer.epoch().is_some(),
+        };
+        let Some(database) = server.database().filter(|_| serves) else { return };
+        let known = self.log.last_key_value().map_or(Zxid::ZERO, |(zxid, _)| *zxid);
+        if server.disk().snapshot.zxid > known {
+            return;
+        }
+        for txn in server.disk().after(known).take_while(|txn| txn.zxid <= database.last_zxid) {
+            self.log.insert(txn.zxid, txn.clone());
+        }
+    }
+
+    /// Whether all that was seen can have come so.
+    pub fn judge(mut self, cluster: &Cluster) -> Result<(), String> {
+        self.look_at_logs(cluster);
+        let clients: Vec<_> = self.clients.keys().copied().collect();
+        clients.into_iter().for_each(|client| self.lose(client, usize::MAX));
+        judge(&self.calls, &self.log)
+    }
+}
+
+fn is_answer(entry: &Entry<zootrope::cluster::Words>) -> bool {
+    matches!(entry, Entry::Fact(Fact::Zk(Told::Answered { .. } | Told::Refused { .. })))
+}
