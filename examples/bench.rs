@@ -11,6 +11,8 @@ use zootrope::sim::{SimTime, Span};
 
 #[path = "../tests/browser/mod.rs"]
 mod browser;
+#[path = "../tests/support/scenes.rs"]
+mod scenes;
 #[path = "../tests/support/weight.rs"]
 mod weight;
 
@@ -50,6 +52,11 @@ const BUDGETS: &[Budget] = &[
     less("seek in 1 M events, native, p95", "ms", 30.0, 75.0),
     less("seek in 1 M events, wasm, p95", "ms", 60.0, 150.0),
     less("trace", "B/event", 64.0, 128.0),
+    more("writes of three servers, native", "k/s", 50.0, 20.0),
+    more("writes of three servers, wasm", "k/s", 25.0, 10.0),
+    more("10,000 znodes and 500 sessions, native", "k events/s", 1000.0, 400.0),
+    more("10,000 znodes and 500 sessions, wasm", "k events/s", 500.0, 200.0),
+    less("trace of 10,000 znodes and 500 sessions", "B/event", 64.0, 128.0),
     less("frame of the default scene, median", "ms", 4.0, 8.0),
     less("frame of the default scene, p95", "ms", 6.0, 12.0),
 ];
@@ -115,6 +122,26 @@ fn measure_engine(tell: &mut impl FnMut(&str, f64)) {
     let per_event = count(long.trace().bytes()) / count(long.trace().len());
     tell("seek in 1 M events, native, p95", seeks(&mut long));
     tell("trace", per_event);
+    measure_scenes(tell);
+}
+
+/// The scenes of ZooKeeper alone: how many writes it commits, and how it bears a crowd.
+fn measure_scenes(tell: &mut impl FnMut(&str, f64)) {
+    let (writes, seconds) = whole(&scenes::writes());
+    let committed = f64::from(scenes::committed(&writes));
+    tell("writes of three servers, native", committed / seconds / 1000.0);
+    let (crowd, seconds) = whole(&scenes::crowd());
+    let events = count(crowd.trace().len());
+    tell("10,000 znodes and 500 sessions, native", events / seconds / 1000.0);
+    tell("trace of 10,000 znodes and 500 sessions", count(crowd.trace().bytes()) / events);
+}
+
+/// A scene that was played to its end, and how long that took.
+fn whole(text: &str) -> (Lab, f64) {
+    let mut lab = Lab::new(Recording::parse(text).expect("the scene is written rightly"));
+    let begun = worked();
+    scenes::play_whole(&mut lab);
+    (lab, worked() - begun)
 }
 
 /// The busy scene: five servers, five brokers, topics, groups and what they do.

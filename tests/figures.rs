@@ -6,6 +6,9 @@ use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_config
 use zootrope::lab::{Lab, Recording};
 use zootrope::sim::Span;
 
+#[path = "support/scenes.rs"]
+mod scenes;
+
 wasm_bindgen_test_configure!(run_in_browser);
 
 #[wasm_bindgen_test]
@@ -20,6 +23,24 @@ fn the_engine_has_its_figures() {
     let rate = count(lab.position() - before) / (now() - begun);
     console_log!("figure: engine, wasm: {rate}");
     console_log!("figure: seek in 1 M events, wasm, p95: {}", seeks(&mut lab));
+}
+
+#[wasm_bindgen_test]
+fn an_ensemble_has_its_figures() {
+    let (writes, ms) = whole(&scenes::writes());
+    let rate = f64::from(scenes::committed(&writes)) / ms;
+    console_log!("figure: writes of three servers, wasm: {rate}");
+    let (crowd, ms) = whole(&scenes::crowd());
+    let rate = count(crowd.trace().len()) / ms;
+    console_log!("figure: 10,000 znodes and 500 sessions, wasm: {rate}");
+}
+
+/// A scene that was played to its end, and how many milliseconds that took.
+fn whole(text: &str) -> (Lab, f64) {
+    let mut lab = Lab::new(Recording::parse(text).expect("it is written so"));
+    let begun = now();
+    scenes::play_whole(&mut lab);
+    (lab, now() - begun)
 }
 
 fn play(lab: &mut Lab, events: usize) {

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use zootrope::zk::reply::{Answer, Error};
-use zootrope::zk::request::Op;
+use zootrope::zk::request::{Op, mode};
 use zootrope::zk::stat::SessionId;
 use zootrope::zk::txn::{Txn, TxnBody};
 use zootrope::zk::zxid::Zxid;
@@ -213,33 +213,31 @@ impl<'a> Replay<'a> {
     }
 
     /// A txn that nobody was told of must be one whose answer was lost. Those of its session that
-    /// were asked before it are over.
+    /// were asked before it are over. What was refused has changed nothing, and is let be.
     fn guess(&mut self, zxid: Zxid, txn: &Txn) -> Result<(), String> {
         let waiting = self.lost.get_mut(&txn.session).expect("the caller has looked it up");
-        let found = waiting.iter().position(|call| may_be(&call.op, &txn.body));
-        let Some(place) = found else {
-            let what = format!("{} at {zxid} of {}", txn.body.name(), txn.session);
-            return Err(format!("{what}: nobody asked for that, or it was done twice"));
-        };
-        let call = waiting.drain(..=place).next_back().expect("it was just found");
-        let before = self.answered.partition_point(|(at, _)| *at < call.asked);
-        if self.answered[..before].iter().any(|(_, earlier)| *earlier > zxid) {
-            return Err(format!("{}, but was done at {zxid}, before it was asked", told(call)));
+        let mut early = None;
+        for (place, call) in waiting.iter().enumerate() {
+            if !may_be(&call.op, &txn.body) {
+                continue;
+            }
+            let before = self.answered.partition_point(|(at, _)| *at < call.asked);
+            if self.answered[..before].iter().any(|(_, earlier)| *earlier > zxid) {
+                early = early.or(Some(format!("was done at {zxid}, before it was asked")));
+            } else if self.tree.write(&call.op, txn.session, zxid).is_ok() {
+                waiting.drain(..=place);
+                return Ok(());
+            }
         }
-        if let TxnBody::Error(Error::SessionExpired | Error::SessionMoved) = txn.body {
-            return Ok(());
-        }
-        let expected = self.tree.write(&call.op, txn.session, zxid);
-        match expected.is_err() == txn.body.is_refusal() {
-            true => Ok(()),
-            false => Err(format!("{}, but {} at {zxid}", told(call), txn.body.name())),
-        }
+        let what = format!("{} at {zxid} of {}", txn.body.name(), txn.session);
+        let why = early.unwrap_or_else(|| "nobody asked for that, or it was done twice".into());
+        Err(format!("{what}: {why}"))
     }
 }
 
 /// Whether a client asks for such a txn.
 fn is_clients(body: &TxnBody) -> bool {
-    body.path().is_some() || matches!(body, TxnBody::Error(_))
+    body.path().is_some()
 }
 
 /// Whether a txn can have come of a request.
@@ -247,7 +245,13 @@ fn may_be(op: &Op, body: &TxnBody) -> bool {
     match (op, body) {
         (_, TxnBody::Error(_)) => true,
         (Op::Create(create), TxnBody::Create(made)) => {
-            made.path.starts_with(&*create.path) && made.data == create.data
+            let sequential = create.flags & mode::PERSISTENT_SEQUENTIAL != 0;
+            let named = match sequential {
+                true => made.path.starts_with(&*create.path),
+                false => made.path == create.path,
+            };
+            let ephemeral = create.flags & mode::EPHEMERAL != 0;
+            named && made.data == create.data && made.ephemeral == ephemeral
         }
         (Op::SetData { path, data, .. }, TxnBody::SetData { path: set, data: written, .. }) => {
             path == set && data == written

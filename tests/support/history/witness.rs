@@ -23,6 +23,8 @@ pub struct Witness {
     calls: Vec<Call>,
     clients: BTreeMap<ProcessId, Client>,
     log: Log,
+    /// How far each server's log was read.
+    seen: BTreeMap<ProcessId, Zxid>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -67,6 +69,9 @@ impl Witness {
             let call = call.ok_or_else(|| format!("{name} is answered out of turn"))?;
             call.session = library.session();
             call.answer = Some(Answered { at, zxid: library.last_zxid(), result: result.clone() });
+        } else if record.what == What::Request {
+            // Refused at once, before those that wait.
+            self.lose_last(process, answers);
         } else {
             self.lose(process, answers);
         }
@@ -86,28 +91,37 @@ impl Witness {
         }
     }
 
+    /// The calls that were made last are refused by the client itself.
+    fn lose_last(&mut self, process: ProcessId, count: usize) {
+        let client = self.clients.entry(process).or_default();
+        let kept = client.waiting.len().saturating_sub(count);
+        for place in client.waiting.drain(kept..) {
+            self.calls[place].session = client.session;
+        }
+    }
+
     /// Writes down what has been committed since the last time.
     pub fn look_at_logs(&mut self, cluster: &Cluster) {
-        for (_, _, process) in cluster.processes() {
+        for (id, _, process) in cluster.processes() {
             if let Some(server) = process.zk() {
-                self.look_at_log(server);
+                self.look_at_log(id, server);
             }
         }
     }
 
-    fn look_at_log(&mut self, server: &Server) {
+    /// What a server that serves has applied is committed. One that was sent a snapshot lacks what
+    /// came before: the others have it.
+    fn look_at_log(&mut self, process: ProcessId, server: &Server) {
         let serves = match server.role() {
             Role::Down => false,
             Role::Standalone(_) => true,
             Role::Peer(peer) => peer.epoch().is_some(),
         };
         let Some(database) = server.database().filter(|_| serves) else { return };
-        let known = self.log.last_key_value().map_or(Zxid::ZERO, |(zxid, _)| *zxid);
-        if server.disk().snapshot.zxid > known {
-            return;
-        }
-        for txn in server.disk().after(known).take_while(|txn| txn.zxid <= database.last_zxid) {
-            self.log.insert(txn.zxid, txn.clone());
+        let seen = self.seen.entry(process).or_default();
+        for txn in server.disk().after(*seen).take_while(|txn| txn.zxid <= database.last_zxid) {
+            *seen = txn.zxid;
+            self.log.entry(txn.zxid).or_insert_with(|| txn.clone());
         }
     }
 
