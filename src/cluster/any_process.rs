@@ -15,7 +15,7 @@ use crate::kafka::tools::{Bootstrap, Tool};
 use crate::kafka::words::{Message, Request, Timer, Write};
 use crate::sim::{Event, Outbox, Process, ProcessId};
 use crate::zk::client::Config;
-use crate::zk::ensemble::{Address, Ensemble, ServerId};
+use crate::zk::ensemble::{Address, Ensemble, ServerId, Suffrage};
 use crate::zk::server::Server;
 use crate::zk::shell::Shell;
 use crate::zk::words as zk;
@@ -175,6 +175,14 @@ impl Process for AnyProcess {
             AnyProcess::LoneProducer(producer) => producer.crash(),
         }
     }
+
+    fn wipe(&mut self) {
+        match self {
+            AnyProcess::Zk(server) => server.wipe(),
+            AnyProcess::Broker(broker) => broker.wipe(),
+            _ => {}
+        }
+    }
 }
 
 /// Runs a process that speaks ZooKeeper's words only; what it does not understand it does not hear.
@@ -218,13 +226,15 @@ pub fn assemble(setup: &Setup, trace: &mut Trace) -> Cluster {
 /// The ZooKeeper servers of a set-up: one alone, or an ensemble. They get the first process ids.
 fn zk_servers(setup: &Setup) -> Vec<(ServerId, Server)> {
     let settings = setup.zk_settings();
-    if setup.zookeeper == 1 {
+    if setup.zookeeper == 1 && setup.observers == 0 {
         return vec![(ServerId(1), Server::standalone(settings))];
     }
     let address = |id: u8| Address { id: ServerId(id), process: ProcessId(u16::from(id) - 1) };
-    let ensemble = Ensemble::of_voters((1..=setup.zookeeper).map(address));
+    let suffrage = |id| if id <= setup.zookeeper { Suffrage::Voter } else { Suffrage::Observer };
+    let ids = 1..=setup.zookeeper + setup.observers;
+    let ensemble = Ensemble::new(ids.clone().map(|id| (address(id), suffrage(id))));
     let server = |id| (id, Server::of_ensemble(id, ensemble.clone(), settings));
-    (1..=setup.zookeeper).map(|id| server(ServerId(id))).collect()
+    ids.map(|id| server(ServerId(id))).collect()
 }
 
 /// The brokers of a set-up, which get the process ids after those of the servers.
@@ -233,7 +243,7 @@ fn brokers(setup: &Setup, cluster: &Cluster) -> Vec<AnyProcess> {
     let settings =
         |&id: &i32| Settings { zookeeper_connect: servers.clone(), ..setup.broker_settings(id) };
     let settings: Vec<Settings> = setup.brokers.iter().map(settings).collect();
-    let first = u16::from(setup.zookeeper);
+    let first = u16::from(setup.zookeeper + setup.observers);
     let address = |(process, settings): (u16, &Settings)| {
         ((settings.host.clone(), settings.port), ProcessId(process))
     };

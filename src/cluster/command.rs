@@ -27,6 +27,7 @@ pub enum Command {
     Start { process: ProcessName },
     Freeze { process: ProcessName },
     Thaw { process: ProcessName },
+    Wipe { process: ProcessName },
     Cut { path: Path },
     Heal { path: Path },
     HealAll,
@@ -113,6 +114,7 @@ pub const COMMANDS: &[Row] = &[
     on_process!("start", Start),
     on_process!("freeze", Freeze),
     on_process!("thaw", Thaw),
+    on_process!("wipe", Wipe),
     Row {
         name: "cut",
         usage: "cut PROCESS PROCESS | cut FROM>TO",
@@ -223,6 +225,21 @@ pub const COMMANDS: &[Row] = &[
         "--describe|--list|--delete … --group GROUP",
         "--describe --group g1"
     ),
+    tool!(
+        "kafka-configs",
+        "--alter|--describe --entity-type TYPE --entity-name NAME …",
+        "--describe --entity-type topics --entity-name orders"
+    ),
+    tool!(
+        "kafka-leader-election",
+        "--election-type preferred|unclean …",
+        "--election-type preferred --all-topic-partitions"
+    ),
+    tool!(
+        "kafka-reassign-partitions",
+        "--execute|--verify --reassignment-json JSON",
+        "--verify --reassignment-json \"{\\\"partitions\\\":[]}\""
+    ),
     Row {
         name: "send",
         usage: "send PRODUCER topic=TOPIC [partition=N] [key=KEY] [value=VALUE]",
@@ -295,6 +312,7 @@ impl Command {
             | Command::Start { process }
             | Command::Freeze { process }
             | Command::Thaw { process }
+            | Command::Wipe { process }
             | Command::Fix { process, .. }
             | Command::SlowDisk { process, .. }
             | Command::Tell { process, .. }
@@ -521,6 +539,7 @@ fn plan(command: &Command, cluster: &Cluster) -> Result<Act, Refusal> {
             Ok(Box::new(move |i| i.freeze(id)))
         }
         Command::Thaw { process } => thaw(cluster, process),
+        Command::Wipe { process } => wipe(cluster, process),
         Command::Cut { path } => {
             let (from, to, direction) = ends(cluster, path)?;
             Ok(Box::new(move |i| i.cut(from, to, direction)))
@@ -615,6 +634,15 @@ fn thaw(cluster: &Cluster, name: &ProcessName) -> Result<Act, Refusal> {
         return Err(Refusal::NotFrozen(name.clone()));
     }
     Ok(Box::new(move |i| i.thaw(id)))
+}
+
+/// Only what is off has its disk changed.
+fn wipe(cluster: &Cluster, name: &ProcessName) -> Result<Act, Refusal> {
+    let id = known(cluster, name)?;
+    match cluster.power(id) {
+        Power::Off => Ok(Box::new(move |i| i.wipe(id))),
+        _ => Err(Refusal::On(name.clone())),
+    }
 }
 
 pub(super) fn add_process(

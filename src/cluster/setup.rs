@@ -22,6 +22,8 @@ pub struct Setup {
     pub seed: u64,
     /// How many ZooKeeper servers: `zk1`, `zk2`, …
     pub zookeeper: u8,
+    /// How many servers behind those only observe.
+    pub observers: u8,
     /// The ids of the brokers that start with the run.
     pub brokers: Vec<i32>,
     /// The settings that differ from their defaults, by their real names.
@@ -53,6 +55,7 @@ pub const SETTINGS: &[Setting] = &[
     setting("tickTime", 2000, DAY),
     setting("initLimit", 10, 1000),
     setting("syncLimit", 5, 1000),
+    setting("jute.maxbuffer", 0xfffff, 1 << 30),
     setting("session.timeout.ms", 45_000, DAY),
     setting("heartbeat.interval.ms", 3000, DAY),
     setting("max.poll.interval.ms", 300_000, DAY),
@@ -70,6 +73,7 @@ impl Default for Setup {
             release: Release::V3_9_1,
             seed: 1,
             zookeeper: 3,
+            observers: 0,
             brokers: vec![1, 2, 3],
             settings: OrdMap::new(),
         }
@@ -78,8 +82,8 @@ impl Default for Setup {
 
 impl Setup {
     /// How a set-up is written.
-    pub const USAGE: &'static str =
-        "setup [release=3.9.1] [seed=N] [zookeeper=N] [brokers=N|ID,ID…] [SETTING=VALUE …]";
+    pub const USAGE: &'static str = "setup [release=3.9.1] [seed=N] [zookeeper=N] \
+                             [observers=N] [brokers=N|ID,ID…] [SETTING=VALUE …]";
 
     /// Reads what follows the word `setup`.
     pub fn parse(line: &mut Line) -> Result<Setup, Trouble> {
@@ -94,6 +98,12 @@ impl Setup {
             setup.zookeeper = word.number("a number from 1 to 9")?;
             if !(1..=9).contains(&setup.zookeeper) {
                 return Err(word.is_not("a number from 1 to 9"));
+            }
+        }
+        if let Some(word) = line.value("observers") {
+            setup.observers = word.number("a number from 0 to 9")?;
+            if setup.observers > 9 {
+                return Err(word.is_not("a number from 0 to 9"));
             }
         }
         if let Some(word) = line.value("brokers") {
@@ -136,6 +146,7 @@ impl Setup {
             tick_time: Span::ms(self.setting("tickTime")),
             init_limit: self.setting("initLimit") as u32,
             sync_limit: self.setting("syncLimit") as u32,
+            jute_maxbuffer: self.setting("jute.maxbuffer"),
             ..zk::settings::Settings::default()
         }
     }
@@ -215,7 +226,11 @@ fn broker_ids(text: &str) -> Option<Vec<i32>> {
 impl fmt::Display for Setup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "setup release={} seed={}", self.release, self.seed)?;
-        write!(f, " zookeeper={} brokers=", self.zookeeper)?;
+        write!(f, " zookeeper={}", self.zookeeper)?;
+        if self.observers > 0 {
+            write!(f, " observers={}", self.observers)?;
+        }
+        write!(f, " brokers=")?;
         let counted = self.brokers.iter().copied().eq(1..=self.brokers.len() as i32);
         match counted {
             true => write!(f, "{}", self.brokers.len())?,
@@ -247,6 +262,7 @@ mod tests {
             "setup release=3.9.1 seed=1 zookeeper=3 brokers=3",
             "setup release=0.8.2.2 seed=7 zookeeper=5 brokers=0,1,2 tickTime=3000",
             "setup release=3.9.1 seed=1 zookeeper=1 brokers=0 broker.rack=\"a b\"",
+            "setup release=0.8.2.2 seed=1 zookeeper=3 observers=1 brokers=3 replica.lag.max.messages=9",
             "setup release=3.9.1 seed=1 zookeeper=1 brokers=4, unclean.leader.election.enable=true",
         ] {
             assert_eq!(parsed(text).map(|setup| setup.to_string()), Ok(text.to_owned()));

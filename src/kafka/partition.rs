@@ -121,6 +121,8 @@ pub struct Rules<'a> {
     pub lives: &'a dyn Fn(BrokerId) -> bool,
     /// By whose rules.
     pub release: Release,
+    /// `replica.lag.max.messages`, where that counts.
+    pub lag_messages: Option<u64>,
 }
 
 impl Partition {
@@ -288,7 +290,8 @@ impl Partition {
         }
         let keeps_up = |id: &BrokerId| {
             let follower = leading.follower(*id);
-            *id == rules.me || follower.is_some_and(|f| f.is_caught_up(end, rules, now))
+            let keeps = |f: &Follower| f.is_caught_up(end, rules, now) && f.is_near(end, rules);
+            *id == rules.me || follower.is_some_and(keeps)
         };
         let new_isr: Vec<BrokerId> = isr.iter().copied().filter(keeps_up).collect();
         if new_isr.len() == isr.len() {
@@ -368,6 +371,14 @@ impl Partition {
         Ok(diverges.then_some(end))
     }
 
+    /// Where the leader's log ends, for a follower that has asked beyond that.
+    // Real: the follower asks for it in a request of its own, ListOffsets; here the refusal has
+    // it, because nothing happens between the two.
+    pub fn end_for(&self, reader: BrokerId) -> Option<EpochEndOffset> {
+        let (leader_epoch, end_offset) = (self.leader_epoch, self.log.end());
+        (reader != BrokerId::NONE).then_some(EpochEndOffset { leader_epoch, end_offset })
+    }
+
     /// To where a follower cuts its log when the leader has told where it parts.
     // Source: AbstractFetcherThread.getOffsetTruncationState
     pub fn cut_for(&self, leader: EpochEndOffset) -> Offset {
@@ -413,6 +424,13 @@ impl Follower {
                 told_hw: Offset::NONE,
             },
         }
+    }
+
+    /// Whether it lacks no more records than it may.
+    // Source: Partition.getOutOfSyncReplicas (0.8)
+    fn is_near(&self, leader_end: Offset, rules: Rules<'_>) -> bool {
+        let lacks = (leader_end.0 - self.leo.0).unsigned_abs();
+        self.leo == Offset::NONE || rules.lag_messages.is_none_or(|most| lacks <= most)
     }
 
     /// Whether it has all, or had all not long ago.

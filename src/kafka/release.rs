@@ -287,6 +287,19 @@ impl Release {
         self <= Release::V0_8_2_2
     }
 
+    /// Whether a follower that is too many records behind lags, however briefly.
+    // Source: Partition.getOutOfSyncReplicas, before KAFKA-1546 (0.9)
+    pub fn lag_is_counted_in_messages(self) -> bool {
+        self <= Release::V0_8_2_2
+    }
+
+    /// Whether offsets go when their time is over though their group reads on, and is not only
+    /// empty.
+    // Source: GroupMetadata.removeExpiredOffsets, before KIP-211 (2.1)
+    pub fn offsets_expire_while_in_use(self) -> bool {
+        self <= Release::V1_1_1
+    }
+
     /// Whether `kafka-topics` writes topics to ZooKeeper itself, and reads them there.
     // Source: KIP-377 (2.2)
     pub fn topics_are_made_in_zookeeper(self) -> bool {

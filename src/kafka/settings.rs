@@ -136,7 +136,16 @@ impl Settings {
     }
 }
 
+/// A setting that only old releases have: it is kept among the others.
+const LAG_MAX_MESSAGES: &str = "replica.lag.max.messages";
+
 impl Settings {
+    /// By how many records a follower may be behind, in a release that counts them.
+    pub fn replica_lag_max_messages(&self) -> Option<u64> {
+        let set = self.others.get(LAG_MAX_MESSAGES).and_then(|text| text.parse().ok());
+        self.release.lag_is_counted_in_messages().then_some(set.unwrap_or(4000))
+    }
+
     /// The same with the defaults of that release.
     pub fn of_release(self, release: Release) -> Settings {
         let mut settings = Settings { release, ..self };
@@ -184,6 +193,12 @@ macro_rules! by_name {
                         };
                         self.$field = read::$kind(value).map_err(wrong)?;
                     })*
+                    LAG_MAX_MESSAGES => {
+                        let name = LAG_MAX_MESSAGES;
+                        let wrong =
+                            |wanted| SettingError::Value { name, value: value.into(), wanted };
+                        read::number::<u64>(value).map_err(wrong)?;
+                    }
                     _ => self.set_lone(name, value)?,
                 }
                 self.others.insert(name.into(), value.into());
@@ -191,7 +206,7 @@ macro_rules! by_name {
             }
 
             /// The names that [`Settings::set`] takes.
-            pub const NAMES: &'static [&'static str] = &[$($name),*];
+            pub const NAMES: &'static [&'static str] = &[$($name,)* LAG_MAX_MESSAGES];
 
             /// What a setting's value is now, in the notation of the broker's file.
             pub fn value(&self, name: &str) -> Option<String> {

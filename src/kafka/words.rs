@@ -117,6 +117,8 @@ crate::facts! {
         "broker-registered" => BrokerRegistered { broker: BrokerId, epoch: BrokerEpoch },
         "broker-running" => BrokerRunning { broker: BrokerId },
         "broker-fatal" => BrokerFatal { broker: BrokerId, error: Text },
+        "broker-halted" =>
+            BrokerHalted { partition: TopicPartition, leader: BrokerId, to: Offset, from: Offset },
         "session-lost" => SessionLost { broker: BrokerId },
         "controller-elected" => ControllerElected { broker: BrokerId, epoch: ControllerEpoch },
         "controller-ready" => ControllerReady { broker: BrokerId, epoch: ControllerEpoch, partitions: i32 },
@@ -134,6 +136,7 @@ crate::facts! {
         "reassignment-done" => ReassignmentDone { partition: TopicPartition, replicas: Brokers },
         "isr-shrunk" => IsrShrunk { partition: TopicPartition, isr: Brokers },
         "isr-expanded" => IsrExpanded { partition: TopicPartition, isr: Brokers },
+        "isr-not-written" => IsrNotWritten { partition: TopicPartition, version: i32 },
         "became-leader" => BecameLeader { partition: TopicPartition, epoch: LeaderEpoch, isr: Brokers, leo: Offset },
         "became-follower" => BecameFollower { partition: TopicPartition, epoch: LeaderEpoch, leader: BrokerId },
         "truncated" => Truncated { partition: TopicPartition, to: Offset, from: Offset },

@@ -96,6 +96,7 @@ facts! {
         "message-delayed" => Delayed { from: ProcessName, to: ProcessName, by: Span },
         "draw-fixed" => Fixed { process: ProcessName, draw: Arc<str>, value: u64 },
         "disk-slowed" => DiskSlowed { process: ProcessName, by: Span },
+        "disk-wiped" => DiskWiped { process: ProcessName },
     }
 }
 

@@ -64,4 +64,7 @@ pub trait Process: Clone + Debug + Hash {
 
     /// Forgets everything but the disk, and of the disk what was not written yet.
     fn crash(&mut self);
+
+    /// Forgets the disk, too; it does not run.
+    fn wipe(&mut self) {}
 }

@@ -728,6 +728,17 @@ impl<P: Process> Intervention<'_, P> {
         self.tell(KernelFact::DiskSlowed { process, by });
     }
 
+    /// Replaces the disk of a process that is off by an empty one.
+    pub fn wipe(&mut self, id: ProcessId) {
+        if self.sim.power(id) != Power::Off {
+            return;
+        }
+        self.sim.seat(id).last_event = self.id;
+        self.sim.seat(id).process.wipe();
+        let process = self.named(id);
+        self.tell(KernelFact::DiskWiped { process });
+    }
+
     fn named(&self, id: ProcessId) -> ProcessName {
         ProcessName(self.sim.name(id).clone())
     }

@@ -390,9 +390,12 @@ impl Learner {
         self.serving.apply(txn, member, out);
     }
 
-    /// Tells the leader whose clients live.
-    // Source: Learner.ping, LearnerSessionTracker.snapshot.
+    /// Tells the leader whose clients live; before it serves it passes pings over.
+    // Source: Learner.ping, syncWithLeader, LearnerSessionTracker.snapshot.
     fn pong(&mut self, member: &mut Member, out: &mut Outbox<'_, Words>) {
+        if !self.is_serving() {
+            return;
+        }
         let touched = std::mem::take(&mut self.touched).into_values().collect();
         member.send(self.leader, PeerMessage::Pong { touched }, out);
         self.serving.end_silent(member, out);

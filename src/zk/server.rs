@@ -149,4 +149,8 @@ impl Process for Server {
             self.disk = peer.into_disk();
         }
     }
+
+    fn wipe(&mut self) {
+        self.disk = Disk::default();
+    }
 }

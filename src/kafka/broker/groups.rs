@@ -13,7 +13,7 @@ use crate::kafka::record::{ProducerStamp, RecordBatch};
 use crate::kafka::replicas::{Note, Waiter};
 use crate::kafka::wire::Caller;
 use crate::kafka::words::Words;
-use crate::sim::Outbox;
+use crate::sim::{Outbox, SimTime};
 
 impl Running {
     pub(super) fn group_request(
@@ -52,6 +52,22 @@ impl Running {
         if !deleted.is_empty() {
             self.at_desk(site, out, |broker, desk| {
                 broker.groups.partitions_deleted(deleted, desk);
+            });
+        }
+    }
+
+    /// Looks for committed offsets whose time is over.
+    // Source: GroupMetadataManager.cleanupGroupMetadata
+    // Real: a task of its own, counted from the broker's start; here with the look at the ISRs
+    // that comes next, because nobody waits for it.
+    pub(super) fn expire_offsets(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        let every = site.settings.offsets_retention_check_interval.as_micros().max(1);
+        let since = site.settings.replica_lag_time_max.divided_by(2).as_micros();
+        let now = out.now().since(SimTime::ZERO).as_micros();
+        if now / every > now.saturating_sub(since) / every {
+            let (retention, release) = (site.settings.offsets_retention, site.settings.release);
+            self.at_desk(site, out, |broker, desk| {
+                broker.groups.expire_offsets(retention, release, desk);
             });
         }
     }

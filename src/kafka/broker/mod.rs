@@ -233,6 +233,10 @@ impl Process for Broker {
             self.disk.replicas = running.replicas.into_stored();
         }
     }
+
+    fn wipe(&mut self) {
+        self.disk = Disk { cluster_id: None, replicas: StoredReplicas::default() };
+    }
 }
 
 impl Running {
@@ -418,7 +422,10 @@ impl Running {
                 self.errands.purge(turn);
             }
             BrokerTimer::Errands => self.errands.purge(turn),
-            BrokerTimer::IsrExpiration => self.replicas.shrink_isrs(turn),
+            BrokerTimer::IsrExpiration => {
+                self.replicas.shrink_isrs(turn);
+                self.expire_offsets(site, out);
+            }
             BrokerTimer::HighWatermarkCheckpoint => {
                 self.replicas.checkpoint();
                 let every = turn.settings.replica_high_watermark_checkpoint_interval;

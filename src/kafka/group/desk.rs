@@ -166,6 +166,7 @@ crate::facts! {
         "group-unloaded" => Unloaded { group: GroupId },
         "offset-committed" =>
             OffsetCommitted { group: GroupId, partition: TopicPartition, offset: Offset },
+        "offset-expired" => OffsetExpired { group: GroupId, partition: TopicPartition },
     }
 }
 

@@ -22,7 +22,8 @@ use crate::kafka::message::{
     TxnOffsetCommitResponse,
 };
 use crate::kafka::record::{Content, Record};
-use crate::sim::{OrdMap, sort};
+use crate::kafka::release::Release;
+use crate::sim::{OrdMap, Span, sort};
 
 impl GroupCoordinator {
     // Source: KafkaApis.handleOffsetCommitRequest, GroupCoordinator.handleCommitOffsets
@@ -248,7 +249,52 @@ impl GroupCoordinator {
     }
 }
 
+impl GroupCoordinator {
+    /// Forgets offsets that were kept for as long as they are to be.
+    // Source: GroupMetadataManager.cleanupGroupMetadata
+    pub fn expire_offsets(&mut self, kept: Span, release: Release, desk: &mut Desk<'_>) {
+        let ids: Vec<GroupId> = self.groups.keys().cloned().collect();
+        for id in ids {
+            let mut turn = self.turn(&id, desk).expect("it is kept here");
+            let was_kept = turn.group.offsets.len();
+            let expired = turn.expired(kept, release);
+            if expired.is_empty() {
+                continue;
+            }
+            turn.forget_offsets(&expired);
+            for partition in expired.iter().cloned() {
+                turn.desk.tell(GroupFact::OffsetExpired { group: id.clone(), partition });
+            }
+            if turn.group.state == GroupState::Empty && expired.len() == was_kept {
+                turn.bury();
+                self.groups.remove(&id);
+            }
+        }
+    }
+}
+
 impl Turn<'_, '_> {
+    /// The partitions whose offsets have been kept for long enough: from 2.1 on only of a group
+    /// that is empty, since that began.
+    // Source: GroupMetadata.removeExpiredOffsets (1.1), expiredOffsets (KIP-211, 2.1)
+    fn expired(&self, kept: Span, release: Release) -> Vec<TopicPartition> {
+        let (group, now) = (&*self.group, self.desk.now());
+        let always = release.offsets_expire_while_in_use();
+        let empty = group.state == GroupState::Empty;
+        let mut expired = Vec::new();
+        for (partition, stored) in &group.offsets {
+            let since = if always || group.protocol.is_none() {
+                stored.commit_timestamp
+            } else {
+                group.since
+            };
+            if (always || empty) && now.since(since) >= kept {
+                expired.push(partition.clone());
+            }
+        }
+        expired
+    }
+
     fn may_commit(&mut self, member: &MemberIdentity) -> Result<(), Error> {
         let simple = member.is_simple();
         let named = !member.member_id.as_str().is_empty() || member.group_instance_id.is_some();

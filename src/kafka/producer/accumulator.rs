@@ -61,6 +61,17 @@ struct Queue {
     next_sequence: i32,
 }
 
+impl Queue {
+    /// Whether a batch may be sent: one that came back waits for those before it in the sequence.
+    // Source: RecordAccumulator.shouldStopDrainBatchesForPartition (KAFKA-5494)
+    fn is_next(&self, batch: &Batch) -> bool {
+        let Some(stamp) = batch.stamp.filter(|_| !self.under_way.is_empty()) else { return true };
+        let waiting = self.batches.iter().filter(|batch| batch.is_numbered()).map(Batch::count);
+        let open: u64 = self.under_way.iter().copied().chain(waiting).sum();
+        i64::from(stamp.base_sequence) <= i64::from(self.next_sequence) - open.cast_signed()
+    }
+}
+
 /// What a run of records without a key keeps in mind, by topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Run {
@@ -163,7 +174,9 @@ impl Accumulator {
     /// The partitions whose first batch may be sent.
     pub(super) fn ready(&self, settings: &ProducerSettings, now: SimTime) -> Vec<TopicPartition> {
         let ready = |queue: &Queue| {
-            let Some(first) = queue.batches.front() else { return false };
+            let Some(first) = queue.batches.front().filter(|first| queue.is_next(first)) else {
+                return false;
+            };
             let full = queue.batches.len() > 1 || first.bytes >= settings.batch_size;
             full || first.attempts > 0 || first.since + settings.linger <= now
         };

@@ -2,11 +2,13 @@
 //!
 //! *Invariant: what is fetched is appended where the log ends, or not at all.*
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::Replicas;
 use crate::kafka::broker::Turn;
-use crate::kafka::id::{BrokerId, Offset, TopicPartition};
+use crate::kafka::error::Error;
+use crate::kafka::id::{BrokerId, Offset, TopicName, TopicPartition};
 use crate::kafka::message::{
     FetchPartition, FetchRequest, FetchResponse, Isolation, PartitionFetchResponse,
 };
@@ -15,7 +17,8 @@ use crate::kafka::release::Release;
 use crate::kafka::settings::Settings;
 use crate::kafka::wire::Purpose;
 use crate::kafka::words::{BrokerFact, BrokerTimer};
-use crate::sim::OrdSet;
+use crate::kafka::znodes::Config;
+use crate::sim::{OrdMap, OrdSet, SimTime};
 
 /// Which fetchers are about to end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -126,11 +129,17 @@ impl Replicas {
         fetcher.busy = false;
         let later = turn.out.now() + turn.settings.replica_fetch_backoff;
         for answer in response.responses {
-            if !fetcher.partitions.contains_key(&answer.partition) {
-                continue;
-            }
+            let Some(&since) = fetcher.partitions.get(&answer.partition) else { continue };
+            let unclean = may_lead_unclean(&self.configs, &answer.partition, turn.settings);
             let Some(partition) = self.partitions.get_mut(&answer.partition) else { continue };
             match answer.error {
+                // Real: the topic's settings are read in ZooKeeper first; here it is asked once
+                // more, when the broker has read them.
+                Some(Error::OffsetOutOfRange) if since > SimTime::ZERO => {
+                    if out_of_range(Arc::make_mut(partition), &answer, unclean, turn).is_break() {
+                        return;
+                    }
+                }
                 Some(_) => {
                     let partitions = Arc::make_mut(&mut fetcher.partitions);
                     partitions.insert(answer.partition, later);
@@ -157,6 +166,41 @@ fn fetch_of(partition: &Partition, settings: &Settings) -> FetchPartition {
         log_start_offset: partition.log.start(),
         partition_max_bytes: settings.replica_fetch_max_bytes,
     }
+}
+
+/// Whether a replica that lacks records may come to lead the partition.
+fn may_lead_unclean(
+    configs: &OrdMap<TopicName, Arc<Config>>,
+    tp: &TopicPartition,
+    settings: &Settings,
+) -> bool {
+    let own = configs.get(&tp.topic).and_then(|own| own.get("unclean.leader.election.enable"));
+    own.map_or(settings.unclean_leader_election_enable, |value| &**value == "true")
+}
+
+/// The leader has less than this follower: a leader that should never have been elected. Where that
+/// is not allowed for, the broker ends before it throws records away.
+// Source: ReplicaFetcherThread.handleOffsetOutOfRange (0.8.2 to 1.1)
+fn out_of_range(
+    partition: &mut Partition,
+    answer: &PartitionFetchResponse,
+    unclean: bool,
+    turn: &mut Turn<'_, '_>,
+) -> ControlFlow<()> {
+    let Some(end) = answer.diverging_epoch else { return ControlFlow::Continue(()) };
+    let (tp, from, to) = (partition.tp.clone(), partition.log.end(), end.end_offset);
+    if from <= to {
+        return ControlFlow::Continue(());
+    }
+    if !unclean {
+        let (partition, leader) = (tp, partition.leader);
+        turn.out.tell(BrokerFact::BrokerHalted { partition, leader, to, from });
+        turn.out.exit(1);
+        return ControlFlow::Break(());
+    }
+    partition.truncate(to);
+    turn.out.tell(BrokerFact::Truncated { partition: tp, to, from });
+    ControlFlow::Continue(())
 }
 
 /// A follower takes what it has fetched.

@@ -14,6 +14,7 @@ use crate::kafka::error::Error;
 use crate::kafka::id::{BrokerId, TopicPartition};
 use crate::kafka::message::{FetchPartition, Isolation};
 use crate::kafka::partition::{PendingIsr, Rules};
+use crate::kafka::settings::Settings;
 use crate::kafka::wire::Purpose;
 use crate::kafka::words::{BrokerFact, BrokerTimer, Brokers};
 
@@ -24,8 +25,7 @@ impl Replicas {
         let Some(partition) = self.partitions.get_mut(tp) else { return };
         let partition = Arc::make_mut(partition);
         let lives = |id| turn.may_be_in_sync(id);
-        let (lag, release) = (turn.settings.replica_lag_time_max, turn.settings.release);
-        let rules = Rules { me: self.me, lag, min_isr, lives: &lives, release };
+        let rules = rules(self.me, min_isr, &lives, turn.settings);
         if partition.raise_hw(rules, turn.out.now()) {
             self.wake(tp, turn);
         }
@@ -41,11 +41,10 @@ impl Replicas {
     ) -> bool {
         let tp = &asked.partition;
         let lives = |id| turn.may_be_in_sync(id);
-        let (lag, release) = (turn.settings.replica_lag_time_max, turn.settings.release);
-        let rules = Rules { me: self.me, lag, min_isr: 1, lives: &lives, release };
+        let rules = rules(self.me, 1, &lives, turn.settings);
         let Some(partition) = self.partitions.get_mut(tp) else { return true };
         let partition = Arc::make_mut(partition);
-        if answers_otherwise(partition, asked) {
+        if answers_otherwise(partition, asked) || asked.fetch_offset > partition.log.end() {
             return true;
         }
         let has_some = has_some(partition, asked, (follower, Isolation::ReadUncommitted));
@@ -64,13 +63,12 @@ impl Replicas {
     /// Looks for followers that have fallen behind.
     // Source: ReplicaManager.maybeShrinkIsr
     pub fn shrink_isrs(&mut self, turn: &mut Turn<'_, '_>) {
-        let (lag, release) = (turn.settings.replica_lag_time_max, turn.settings.release);
         look_later(turn);
         let led = self.partitions.values().filter(|partition| partition.leads());
         let led: Vec<TopicPartition> = led.map(|partition| partition.tp.clone()).collect();
         for tp in led {
             let lives = |id| turn.may_be_in_sync(id);
-            let rules = Rules { me: self.me, lag, min_isr: 1, lives: &lives, release };
+            let rules = rules(self.me, 1, &lives, turn.settings);
             let partition = self.partitions.get_mut(&tp).expect("it was just there");
             if let Some(wish) = Arc::make_mut(partition).shrink_isr(rules, turn.out.now()) {
                 self.wishes.insert(tp, wish);
@@ -173,4 +171,16 @@ pub(super) fn look_later(turn: &mut Turn<'_, '_>) {
     let lag = turn.settings.replica_lag_time_max;
     let rarely = turn.settings.release.followers_are_looked_at_rarely();
     turn.out.arm(BrokerTimer::IsrExpiration, if rarely { lag } else { lag.divided_by(2) });
+}
+
+/// What a leader goes by.
+fn rules<'a>(
+    me: BrokerId,
+    min_isr: i32,
+    lives: &'a dyn Fn(BrokerId) -> bool,
+    settings: &Settings,
+) -> Rules<'a> {
+    let (lag, release) = (settings.replica_lag_time_max, settings.release);
+    let lag_messages = settings.replica_lag_max_messages();
+    Rules { me, lag, min_isr, lives, release, lag_messages }
 }

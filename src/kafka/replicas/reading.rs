@@ -179,6 +179,7 @@ fn read(
         Ok(Some(end)) => answer.diverging_epoch = Some(end),
         Ok(None) if asked.fetch_offset > partition.log.end() => {
             answer.error = Some(Error::OffsetOutOfRange);
+            answer.diverging_epoch = partition.end_for(request.replica_id);
         }
         Ok(None) => {
             let (from, isolation) = (asked.fetch_offset, request.isolation_level);

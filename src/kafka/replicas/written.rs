@@ -17,7 +17,7 @@ use crate::kafka::election::{LeaderAndIsr, LeaderRecovery};
 use crate::kafka::id::{BrokerId, TopicPartition};
 use crate::kafka::java_hash;
 use crate::kafka::release::Release;
-use crate::kafka::words::BrokerTimer;
+use crate::kafka::words::{BrokerFact, BrokerTimer};
 use crate::kafka::znodes::{self, StateZnode};
 use crate::kafka::zookeeper::{Asker, Replies, create_sequential};
 use crate::sim::{OrdSet, SimTime, Span};
@@ -92,7 +92,9 @@ impl Replicas {
                 self.wishes.remove(&tp);
             }
             let Ok(Answer::Stat(stat)) = reply else {
+                let version = wish.partition_epoch;
                 self.give_up_isr(&tp);
+                turn.out.tell(BrokerFact::IsrNotWritten { partition: tp, version });
                 continue;
             };
             let altered = AlteredPartition {
