@@ -1,17 +1,52 @@
 //! Plays every scenario of `tests/scenarios` and compares what it told with what is written there;
-//! `UPDATE=1` writes it anew. Each is played twice, and its end is reached by seeking, too.
+//! `UPDATE=1` writes it anew. Each is played twice, and its end is reached by seeking, too. What the
+//! page shows of them is held to them: a situation that has a scenario's name is its recording.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use zootrope::lab::Lab;
 use zootrope::lab::script::{self, Played};
+use zootrope::sim::{Moment, SimTime, Span};
 
 #[test]
 fn every_scenario_tells_its_story() {
     let update = std::env::var_os("UPDATE").is_some_and(|value| value == "1");
     let wrong: Vec<String> = files().iter().filter_map(|file| check(file, update).err()).collect();
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n\n"));
+}
+
+/// `src/lessons/situations/recordings.txt` has the recording of each scenario that it names.
+#[test]
+fn situations_are_the_scenarios() {
+    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lessons/situations/recordings.txt");
+    let written = fs::read_to_string(&place).expect("the situations are in the repository");
+    let blocks: Vec<String> = written.trim_end().split("\n\n").map(situation).collect();
+    let told = blocks.join("\n\n") + "\n";
+    if std::env::var_os("UPDATE").is_some_and(|value| value == "1") {
+        return fs::write(place, told).expect("the situations can be written");
+    }
+    assert_eq!(difference(&written, &told), None, "(UPDATE=1 writes them anew)");
+}
+
+/// One block as it should be: its name, and what its scenario does, from a second before the part
+/// that is read; one without a scenario stays as it is.
+fn situation(block: &str) -> String {
+    let lines = block.lines().take_while(|line| line.starts_with('#'));
+    let heads: Vec<&str> = lines.collect();
+    let name = heads.last().and_then(|line| line.strip_prefix("# situation.")).unwrap_or_default();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
+    let Ok(text) = fs::read_to_string(folder.join(format!("{name}.txt"))) else {
+        return block.into();
+    };
+    let played = script::play(&text).unwrap_or_else(|trouble| panic!("{name}: {trouble}"));
+    let mut recording = played.lab.recording();
+    let before = played.begins.at.since(SimTime::ZERO).as_micros().saturating_sub(1_000_000);
+    recording.until = Moment { at: SimTime::ZERO + Span::micros(before), done: 0 };
+    let text = recording.to_string();
+    let body = text.lines().skip(1).map(str::to_owned);
+    let heads = heads.into_iter().map(str::to_owned);
+    heads.chain(body).collect::<Vec<_>>().join("\n")
 }
 
 fn files() -> Vec<PathBuf> {

@@ -19,6 +19,45 @@ pub struct Recording {
     pub until: Moment,
 }
 
+/// A situation that can be watched: a recording with a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Situation {
+    /// The key of what it is about, where a new part of the list begins.
+    pub part: Option<&'static str>,
+    /// The key of its name.
+    pub name: &'static str,
+    text: &'static str,
+}
+
+/// Every situation, in the order of their numbers.
+// A block of the file is one; `##` begins a part, `#` is its name.
+pub fn situations() -> impl Iterator<Item = Situation> {
+    let texts = include_str!("../lessons/situations/recordings.txt").split("\n\n");
+    texts.skip(1).map(|text| {
+        let mut lines = text.lines();
+        let mut name = lines.next().unwrap_or_default();
+        let part = name.strip_prefix("## ");
+        if part.is_some() {
+            name = lines.next().unwrap_or_default();
+        }
+        Situation { part, name: name.strip_prefix("# ").unwrap_or_default(), text }
+    })
+}
+
+impl Situation {
+    /// The run: one of its own, or the first visit's cluster and what befalls it.
+    pub fn recording(self) -> Recording {
+        let own = Recording::parse(self.text).expect("a test reads it");
+        if self.text.contains("\nsetup ") {
+            return own;
+        }
+        let mut recording = Recording::first_visit();
+        recording.commands.extend(own.commands);
+        recording.until = own.until;
+        recording
+    }
+}
+
 /// The first line of every recording; a later form will have another number.
 const HEADING: &str = "# zootrope 1";
 
@@ -34,19 +73,9 @@ impl Recording {
         Recording::parse(text).expect("a test reads it")
     }
 
-    /// A situation, by its number from 1: the first visit's cluster, or one that it sets up itself,
-    /// and what befalls it.
+    /// A situation's, by its number from 1.
     pub fn situation(number: usize) -> Option<Recording> {
-        let texts = include_str!("../lessons/situations/recordings.txt").split("\n\n");
-        let own = texts.skip(1).nth(number.checked_sub(1)?)?;
-        let own_recording = Recording::parse(own).expect("a test reads it");
-        if own.lines().any(|line| line.starts_with("setup ")) {
-            return Some(own_recording);
-        }
-        let mut recording = Recording::first_visit();
-        recording.commands.extend(own_recording.commands);
-        recording.until = own_recording.until;
-        Some(recording)
+        situations().nth(number.checked_sub(1)?).map(Situation::recording)
     }
 
     /// Reads the text of a recording.

@@ -159,6 +159,8 @@ pub struct Played {
     pub transcript: String,
     /// The lab as the script left it.
     pub lab: Lab,
+    /// When the first block after the set-up began of which somebody reads what it told.
+    pub begins: Moment,
 }
 
 /// Plays a script from its first line to its last.
@@ -192,6 +194,7 @@ struct Player {
     keys: Vec<String>,
     /// How many records have been told.
     position: usize,
+    begins: Option<Moment>,
 }
 
 impl Player {
@@ -203,11 +206,15 @@ impl Player {
             wire: Wire::Off,
             keys: vec!["all".into()],
             position: 0,
+            begins: None,
         }
     }
 
     /// Takes the steps of a block and writes what they told; [`ANYTHING`] stays as it is.
     fn block(&mut self, steps: &mut Vec<(u32, Step)>, expected: &[&str]) -> Result<(), Trouble> {
+        if expected != [ANYTHING] && self.begins.is_none() {
+            self.begins = self.lab.as_ref().map(Lab::moment);
+        }
         for (number, step) in steps.drain(..) {
             self.step(number, step)?;
             self.tell();
@@ -227,7 +234,8 @@ impl Player {
 
     fn finish(self) -> Played {
         let lab = self.lab.unwrap_or_else(|| Lab::new(Recording::new(Setup::default())));
-        Played { transcript: self.transcript, lab }
+        let begins = self.begins.unwrap_or_default();
+        Played { transcript: self.transcript, lab, begins }
     }
 
     fn lab(&mut self) -> &mut Lab {

@@ -10,13 +10,16 @@ use super::inspector::{self, Verb};
 use super::story;
 use super::target::Target;
 use crate::kafka::release::Release;
+use crate::lab;
 use crate::text::Phrase;
 
 /// A line of the palette.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// What it says.
+    /// What it says; behind a bar, what that means.
     pub words: Phrase,
+    /// What the part of the list is called that begins here.
+    pub part: Option<&'static str>,
     /// The key that does the same.
     pub key: String,
     /// What it does.
@@ -35,11 +38,16 @@ pub enum Does {
 }
 
 fn select(words: Phrase, target: Target) -> Entry {
-    Entry { words, key: String::new(), does: Does::Select(target) }
+    Entry { words, part: None, key: String::new(), does: Does::Select(target) }
 }
 
 fn send(verb: Verb) -> Entry {
-    Entry { words: verb.name, key: verb.key.to_string(), does: Does::Send(verb.command) }
+    Entry {
+        words: verb.name,
+        part: None,
+        key: verb.key.to_string(),
+        does: Does::Send(verb.command),
+    }
 }
 
 /// Everything that can be found: processes, partitions, groups, what can be done, znodes.
@@ -79,6 +87,7 @@ pub fn additions(run: Run<'_>) -> Vec<Entry> {
     };
     let entry = |name: &'static str, called: &str, command: String| Entry {
         words: Phrase::key(name).with("name", called),
+        part: None,
         key: String::new(),
         does: Does::Send(command),
     };
@@ -168,33 +177,15 @@ fn topics(run: Run<'_>) -> Vec<String> {
     topics
 }
 
-/// The names of the situations, in the order of their numbers.
-const NAMES: [&str; 15] = [
-    "situation.controller",
-    "situation.zombie",
-    "situation.cut-off",
-    "situation.quorum",
-    "situation.election",
-    "situation.too-soon",
-    "situation.member",
-    "situation.minority",
-    "situation.zk-zombie",
-    "situation.short-cut",
-    "situation.slow-disk",
-    "situation.all-again",
-    "situation.coordinator",
-    "situation.rolling",
-    "situation.two-ways",
-];
-
 /// The situations that can be watched, each under its number.
 pub fn situations() -> Vec<Entry> {
-    let entry = |(number, name): (usize, &&'static str)| Entry {
-        words: Phrase::key(name),
+    let entry = |(number, situation): (usize, lab::Situation)| Entry {
+        words: Phrase::key(situation.name),
+        part: situation.part,
         key: if number < 10 { number.to_string() } else { String::new() },
         does: Does::Begin(number),
     };
-    (1..).zip(&NAMES).map(entry).collect()
+    (1..).zip(lab::situations()).map(entry).collect()
 }
 
 #[cfg(test)]
@@ -224,7 +215,7 @@ mod tests {
 
     #[test]
     fn every_situation_comes_to_its_turn() {
-        assert!(Recording::situation(NAMES.len() + 1).is_none());
+        assert!(Recording::situation(situations().len() + 1).is_none());
         for (number, turn) in (1..).zip(TURNS) {
             let recording = Recording::situation(number).expect("every name has a recording");
             let begin = recording.until;
@@ -237,6 +228,18 @@ mod tests {
                 record.facts().any(|fact| fact.key() == turn)
             });
             assert!(turned, "situation {number} has no {turn}");
+        }
+    }
+
+    #[test]
+    fn every_situation_says_what_it_is() {
+        use crate::text::{Catalog, LANGUAGES};
+        for catalog in LANGUAGES.map(Catalog::of) {
+            for entry in situations() {
+                let said = catalog.say(&entry.words);
+                assert!(said.contains(" | "), "{said}");
+                assert!(entry.part.is_none_or(|part| catalog.has(part)), "{said}");
+            }
         }
     }
 

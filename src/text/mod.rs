@@ -49,12 +49,14 @@ impl Language {
                 include_str!("en.txt"),
                 include_str!("facts.en.txt"),
                 include_str!("about.en.txt"),
+                include_str!("situations.en.txt"),
                 include_str!("../lessons/first_visit/en.txt"),
             ],
             Language::Chinese => &[
                 include_str!("zh.txt"),
                 include_str!("facts.zh.txt"),
                 include_str!("about.zh.txt"),
+                include_str!("situations.zh.txt"),
                 include_str!("../lessons/first_visit/zh.txt"),
             ],
         }

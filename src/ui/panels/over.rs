@@ -196,17 +196,24 @@ fn help(view: View, act: impl Fn(Act) + Copy + 'static) -> impl IntoView {
 fn list(entries: Vec<Entry>, on: (View, Scene, Visit), keys: Option<Keys>) -> AnyView {
     let view = on.0;
     let typed = RwSignal::new(String::new());
-    let (field, keys) = (keys.is_some(), keys.unwrap_or_default());
     let begins = matches!(entries.first(), Some(Entry { does: Does::Begin(_), .. }));
+    let (finds, keys) = (keys.is_some(), keys.unwrap_or_default());
+    let field = finds || begins;
     let first = if begins { view.chosen.get_untracked() } else { 1 };
     let found = move || {
         let typed = typed.get().to_lowercase();
         let fits = |words: &str| words.to_lowercase().contains(&typed);
         let mut lines = Vec::new();
+        let mut part = None;
         for (number, entry) in (1..).zip(&entries) {
             let words = view.say(&entry.words);
+            part = entry.part.or(part);
             if fits(&words) {
-                lines.push(line(words, entry.clone(), on, number == first && !field).into_any());
+                let heading = part.take().filter(|_| begins);
+                lines.extend(
+                    heading.map(|part| view! { <h3 class="lab">{view.key(part)}</h3> }.into_any()),
+                );
+                lines.push(line(words, entry.clone(), on, number == first && !finds).into_any());
             }
         }
         for (words, shown, push) in keys.iter().filter(|(words, ..)| fits(words)) {
@@ -216,7 +223,7 @@ fn list(entries: Vec<Entry>, on: (View, Scene, Visit), keys: Option<Keys>) -> An
             };
             lines.push(line.into_any());
         }
-        let shown = if field { SHOWN } else { lines.len() };
+        let shown = if finds { SHOWN } else { lines.len() };
         let more = lines.len().saturating_sub(shown);
         lines.truncate(shown);
         let note = match (lines.len(), more) {
@@ -235,7 +242,7 @@ fn list(entries: Vec<Entry>, on: (View, Scene, Visit), keys: Option<Keys>) -> An
         view! {
             <div class="field">
                 <IconOf icon=Icon::Search/>
-                <input type="search" data-first="" aria-label=move || view.key("page.key.find")
+                <input type="search" data-first=finds.then_some("") aria-label=move || view.key("page.key.find")
                     placeholder=move || view.key("page.find.what") on:keydown=enter
                     on:input=move |event| typed.set(event_target_value(&event))/>
             </div>
@@ -261,7 +268,13 @@ fn line(
     };
     let key =
         (entry.key.trim() != "").then(|| view! { <kbd class="kbd">{entry.key.clone()}</kbd> });
-    view! { <button class="verb" data-first=first.then_some("") on:click=push>{words}{key}</button> }
+    let mut said = words.split(" | ").map(str::to_owned);
+    let (name, means) = (said.next(), said.next().map(|means| view! { <small>{means}</small> }));
+    view! {
+        <button class="verb" data-first=first.then_some("") on:click=push>
+            <span>{name}{means}</span>{key}
+        </button>
+    }
 }
 
 /// Begins a situation in place of what runs.
