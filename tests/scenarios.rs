@@ -1,6 +1,6 @@
 //! Plays every scenario of `tests/scenarios` and compares what it told with what is written there;
-//! `UPDATE=1` writes it anew. Each is played twice, and its end is reached by seeking, too. What the
-//! page shows of them is held to them: a situation with a scenario's name is its recording.
+//! `UPDATE=1` writes it anew. Each is played twice, and its end is reached by seeking, too. What
+//! the page shows of them is held to them: a situation with a scenario's name is its recording.
 
 use std::fs;
 use std::path::{Path, PathBuf};
