@@ -140,6 +140,14 @@ impl Settings {
 const LAG_MAX_MESSAGES: &str = "replica.lag.max.messages";
 
 impl Settings {
+    /// How often it is looked whether followers have fallen behind.
+    // Source: ReplicaManager.startup (isr-expiration)
+    pub fn isr_look(&self) -> Span {
+        let lag = self.replica_lag_time_max;
+        let rarely = self.release.followers_are_looked_at_rarely();
+        if rarely { lag } else { lag.divided_by(2) }
+    }
+
     /// By how many records a follower may be behind, in a release that counts them.
     pub fn replica_lag_max_messages(&self) -> Option<u64> {
         let set = self.others.get(LAG_MAX_MESSAGES).and_then(|text| text.parse().ok());

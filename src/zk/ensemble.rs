@@ -56,6 +56,11 @@ impl Ensemble {
         ensemble
     }
 
+    /// The ensemble of these voters.
+    pub fn of_voters(servers: impl IntoIterator<Item = Address>) -> Ensemble {
+        Ensemble::new(servers.into_iter().map(|server| (server, Suffrage::Voter)))
+    }
+
     /// Where all servers are, for a client's connection string.
     pub fn addresses(&self) -> Arc<[Address]> {
         self.0.iter().map(|(address, _)| *address).collect()

@@ -62,7 +62,7 @@ impl Running {
     // that comes next, because nobody waits for it.
     pub(super) fn expire_offsets(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
         let every = site.settings.offsets_retention_check_interval.as_micros().max(1);
-        let since = site.settings.replica_lag_time_max.divided_by(2).as_micros();
+        let since = site.settings.isr_look().as_micros();
         let now = out.now().since(SimTime::ZERO).as_micros();
         if now / every > now.saturating_sub(since) / every {
             let (retention, release) = (site.settings.offsets_retention, site.settings.release);

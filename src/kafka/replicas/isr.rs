@@ -168,9 +168,7 @@ impl Replicas {
 /// Looks for followers that have fallen behind once more.
 // Source: ReplicaManager.startup (isr-expiration)
 pub(super) fn look_later(turn: &mut Turn<'_, '_>) {
-    let lag = turn.settings.replica_lag_time_max;
-    let rarely = turn.settings.release.followers_are_looked_at_rarely();
-    turn.out.arm(BrokerTimer::IsrExpiration, if rarely { lag } else { lag.divided_by(2) });
+    turn.out.arm(BrokerTimer::IsrExpiration, turn.settings.isr_look());
 }
 
 /// What a leader goes by.
