@@ -227,8 +227,8 @@ pub const COMMANDS: &[Row] = &[
     ),
     tool!(
         "kafka-configs",
-        "--alter|--describe --entity-type TYPE --entity-name NAME …",
-        "--describe --entity-type topics --entity-name orders"
+        "--alter --entity-type TYPE --entity-name NAME --add-config NAME=VALUE",
+        "--alter --entity-type topics --entity-name orders --add-config \"min.insync.replicas=2\""
     ),
     tool!(
         "kafka-leader-election",
