@@ -238,12 +238,13 @@ fn list(entries: Vec<Entry>, on: (View, Scene, Visit), keys: Option<Keys>) -> An
             push_first(".help .verb");
         }
     };
+    let what = if finds { "page.find.what" } else { "page.situations.what" };
     let field = field.then(|| {
         view! {
             <div class="field">
                 <IconOf icon=Icon::Search/>
                 <input type="search" data-first=finds.then_some("") aria-label=move || view.key("page.key.find")
-                    placeholder=move || view.key("page.find.what") on:keydown=enter
+                    placeholder=move || view.key(what) on:keydown=enter
                     on:input=move |event| typed.set(event_target_value(&event))/>
             </div>
         }
