@@ -340,7 +340,8 @@ impl Running {
     fn serve(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
         self.phase = Phase::Serving;
         out.tell(BrokerFact::BrokerRunning { broker: site.settings.broker_id });
-        while let Some((from, message)) = self.held.pop_front() {
+        // All at once: an order that is held up again waits behind none of these.
+        for (from, message) in std::mem::take(&mut self.held) {
             self.request(from, message, site, out);
         }
     }
