@@ -2,6 +2,8 @@
 //! histories has its tables here, and the explorer must find a fault that is put in its way.
 //! *Invariant: every way in which a judge refuses has a case that it refuses.*
 
+#![cfg(not(target_arch = "wasm32"))]
+
 use std::sync::Arc;
 
 use zootrope::lab::{Recording, link};

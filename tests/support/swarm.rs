@@ -356,9 +356,9 @@ impl Run {
 }
 
 /// What clients saw cannot have come so.
-/// Laws that are watched live and not demanded here yet: in a few of two thousand seeds each takes what
-/// a new leader of the ensemble shows at once for one write (350, 416, 646, 682, 850, 1040, 1066,
-/// 1126, 1698, 1735), or a topic made anew for the one before (1663).
+/// Laws that are watched live and not demanded here yet: in a few of two thousand seeds each takes
+/// what a new leader of the ensemble shows at once for one write (350, 416, 646, 682, 850, 1040,
+/// 1066, 1126, 1698, 1735), or a topic made anew for the one before (1663).
 const WATCHED: [&str; 4] = [
     "controller-epochs-rise",
     "states-are-by-the-last",
