@@ -16,6 +16,7 @@ pub mod history;
 pub mod judge;
 pub mod kafka;
 pub mod story;
+#[cfg(not(target_arch = "wasm32"))]
 pub mod swarm;
 pub mod zk;
 
