@@ -316,6 +316,15 @@ impl fmt::Display for Shown {
     }
 }
 
+/// The place of one among so many: drawn, unless there is no choice.
+pub fn drawn(purpose: Draw, count: usize, out: &mut Outbox<'_, Words>) -> usize {
+    if count < 2 {
+        return 0;
+    }
+    let drawn = out.draw(purpose, 0..count as u64);
+    usize::try_from(drawn).map_or(0, |drawn| drawn.min(count - 1))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

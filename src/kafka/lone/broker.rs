@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::log::Log;
-use crate::kafka::client::Shown;
+use crate::kafka::client::{Shown, drawn};
 use crate::kafka::error::Error;
 use crate::kafka::id::{ANY_PART, BrokerEpoch, BrokerId, Offset, TopicName, TopicPartition};
 use crate::kafka::message::{
@@ -417,11 +417,8 @@ impl Turn<'_, '_> {
 
     // Source: LogManager.chooseRandomPartition (0.7.2)
     fn any_part(&mut self, count: i32) -> i32 {
-        if count == 1 {
-            return 0;
-        }
-        let drawn = self.out.draw(OWN_PARTITION, 0..u64::from(count.unsigned_abs()));
-        i32::try_from(drawn).map_or(0, |part| part.min(count - 1))
+        let part = drawn(OWN_PARTITION, usize::try_from(count).unwrap_or(0), self.out);
+        i32::try_from(part).expect("less than the count")
     }
 
     /// Writes a record down; a topic that is new here is to be registered.

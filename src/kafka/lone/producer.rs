@@ -16,11 +16,12 @@ use std::sync::Arc;
 
 use super::knowledge::{Knowledge, Session};
 use super::settings::{BALANCER, Entry, LoneProducerSettings, Route};
-use crate::kafka::client::{Calls, Shown};
+use crate::kafka::client::{Calls, Shown, drawn};
 use crate::kafka::id::{ANY_PART, BrokerId, TopicPartition};
 use crate::kafka::message::{Acks, ConnectRequest, ProduceRequest, ResponseMessage};
 use crate::kafka::partitioner::{ScalaAbsolute, scala_partition};
-use crate::kafka::producer::words::{ProducerFact, ProducerRequest, ProducerTimer, Steady, ToSend};
+use crate::kafka::producer::application::{Activity, Pace};
+use crate::kafka::producer::words::{ProducerFact, ProducerRequest, ProducerTimer, ToSend};
 use crate::kafka::record::{Content, Record, RecordBatch};
 use crate::kafka::release::Release;
 use crate::kafka::words::{Message, Request as Ask, Text, Timer, Words};
@@ -82,14 +83,6 @@ enum Way {
 /// What is connected to: a broker by its znode, or an entry of the list by its place there.
 type Place = i32;
 
-/// What the application does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Activity {
-    Running,
-    Closing,
-    Ended,
-}
-
 /// A producer and its application.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Producer {
@@ -104,8 +97,7 @@ pub struct Producer {
     rereads: u32,
     /// Whether it has asked who lives, because nobody has the first record's topic.
     has_assumed: bool,
-    steady: Option<Steady>,
-    steadily_sent: u64,
+    pace: Pace,
     activity: Activity,
     sent: u64,
     failed: u64,
@@ -127,8 +119,7 @@ impl Producer {
             target: None,
             rereads: 0,
             has_assumed: false,
-            steady: None,
-            steadily_sent: 0,
+            pace: Pace::default(),
             activity: Activity::Running,
             sent: 0,
             failed: 0,
@@ -164,30 +155,18 @@ impl Producer {
     fn asked(&mut self, request: ProducerRequest, out: &mut Outbox<'_, Words>) {
         match request {
             ProducerRequest::Send(record) => self.queue.push_back(record),
-            ProducerRequest::Steady(steady) => self.begin_steadily(steady, out),
-            ProducerRequest::Pause => {
-                self.steady = None;
-                out.disarm(ProducerTimer::Steady);
-            }
+            ProducerRequest::Steady(steady) => self.pace.begin(steady, out),
+            ProducerRequest::Pause => self.pace.pause(out),
             ProducerRequest::Close => self.close(),
             // There are no transactions.
             ProducerRequest::Transact(_) => {}
         }
     }
 
-    fn begin_steadily(&mut self, steady: Steady, out: &mut Outbox<'_, Words>) {
-        out.arm(ProducerTimer::Steady, steady.every);
-        self.steady = Some(steady);
-    }
-
     // Real: an application that waits for its producer makes no further records; here they queue,
     // because it then sends as many as one that did not have to wait.
     fn send_steadily(&mut self, out: &mut Outbox<'_, Words>) {
-        let Some(steady) = self.steady.clone() else { return };
-        out.arm(ProducerTimer::Steady, steady.every);
-        let (record, sent) = (steady.record(self.steadily_sent), self.steadily_sent + 1);
-        self.steadily_sent = sent;
-        self.queue.push_back(record);
+        self.queue.extend(self.pace.next(out));
     }
 
     fn go_on(&mut self, out: &mut Outbox<'_, Words>) {
@@ -499,7 +478,7 @@ impl Producer {
             knowledge.open(out);
         }
         if let Some(steady) = self.settings.steady.clone() {
-            self.begin_steadily(steady, out);
+            self.pace.begin(steady, out);
         }
     }
 }
@@ -507,14 +486,6 @@ impl Producer {
 /// When an operating system gives up the wish to connect that nobody answers.
 // Source: tcp(7): tcp_syn_retries
 const CONNECT_GIVEN_UP: Span = Span::secs(127);
-
-fn drawn(purpose: Draw, count: usize, out: &mut Outbox<'_, Words>) -> usize {
-    if count < 2 {
-        return 0;
-    }
-    let drawn = out.draw(purpose, 0..count as u64);
-    usize::try_from(drawn).map_or(0, |drawn| drawn.min(count - 1))
-}
 
 impl Process for Producer {
     type Words = Words;

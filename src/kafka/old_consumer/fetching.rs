@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::alone::after;
 use super::words::{OldFact, OldTimer, Reset};
 use super::{Activity, OldConsumer, Purpose};
-use crate::kafka::client::{BROKER_TO_ASK, Shown};
+use crate::kafka::client::{BROKER_TO_ASK, Shown, drawn};
 use crate::kafka::error::Error;
 use crate::kafka::id::{BrokerId, Offset, TopicName, TopicPartition};
 use crate::kafka::message::{
@@ -316,11 +316,6 @@ impl Held {
 
 /// One of these, which is then left out.
 pub(super) fn draw(brokers: &mut Vec<ProcessId>, out: &mut Outbox<'_, Words>) -> Option<ProcessId> {
-    let place = match brokers.len() {
-        0 => return None,
-        1 => 0,
-        count => out.draw(BROKER_TO_ASK, 0..count as u64),
-    };
-    let place = usize::try_from(place).expect("brokers are few").min(brokers.len() - 1);
-    Some(brokers.remove(place))
+    let place = drawn(BROKER_TO_ASK, brokers.len(), out);
+    (place < brokers.len()).then(|| brokers.remove(place))
 }

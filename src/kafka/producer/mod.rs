@@ -22,14 +22,16 @@ use super::words::{Message, Request as Ask, Timer, Words};
 use crate::sim::{Event, OrdMap, Outbox, Process, ProcessId, SimTime, Span};
 
 mod accumulator;
+pub mod application;
 #[cfg(test)]
 mod tests;
 mod transaction;
 pub mod words;
 
 use accumulator::{Accumulator, Batch};
+use application::{Activity, Pace};
 use transaction::{Question, Transaction};
-use words::{ProducerFact, ProducerRequest, ProducerSettings, ProducerTimer, Steady, ToSend};
+use words::{ProducerFact, ProducerRequest, ProducerSettings, ProducerTimer, ToSend};
 
 /// Why a call was made.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -47,14 +49,6 @@ struct Unplaced {
     since: SimTime,
 }
 
-/// What the application does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Activity {
-    Running,
-    Closing,
-    Ended,
-}
-
 /// A producer and its application.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Producer {
@@ -65,9 +59,7 @@ pub struct Producer {
     accumulator: Accumulator,
     identity: Option<(ProducerId, ProducerEpoch)>,
     transaction: Option<Box<Transaction>>,
-    steady: Option<Steady>,
-    /// How many records the steady application has sent.
-    steadily_sent: u64,
+    pace: Pace,
     activity: Activity,
     topics: Vec<TopicName>,
     metadata_wanted: bool,
@@ -87,8 +79,7 @@ impl Producer {
             accumulator: Accumulator::default(),
             identity: None,
             transaction: transaction::of(settings.transactional_id.as_ref()),
-            steady: None,
-            steadily_sent: 0,
+            pace: Pace::default(),
             activity: Activity::Running,
             topics: Vec::new(),
             metadata_wanted: false,
@@ -121,6 +112,11 @@ impl Producer {
         self.identity.map(|(id, _)| id)
     }
 
+    /// How many partitions a topic has, as far as it has heard.
+    pub fn partition_count(&self, topic: &TopicName) -> Option<i32> {
+        self.view.count(topic)
+    }
+
     /// Whether nobody has asked it to close.
     pub fn is_running(&self) -> bool {
         self.activity == Activity::Running
@@ -129,27 +125,11 @@ impl Producer {
     fn asked(&mut self, request: ProducerRequest, out: &mut Outbox<'_, Words>) {
         match request {
             ProducerRequest::Send(record) => self.send(record, out),
-            ProducerRequest::Steady(steady) => self.begin_steadily(steady, out),
-            ProducerRequest::Pause => {
-                self.steady = None;
-                out.disarm(ProducerTimer::Steady);
-            }
+            ProducerRequest::Steady(steady) => self.pace.begin(steady, out),
+            ProducerRequest::Pause => self.pace.pause(out),
             ProducerRequest::Transact(act) => self.act(&act, out),
             ProducerRequest::Close => self.activity = Activity::Closing,
         }
-    }
-
-    fn begin_steadily(&mut self, steady: Steady, out: &mut Outbox<'_, Words>) {
-        out.arm(ProducerTimer::Steady, steady.every);
-        self.steady = Some(steady);
-    }
-
-    fn send_steadily(&mut self, out: &mut Outbox<'_, Words>) {
-        let Some(steady) = self.steady.clone() else { return };
-        let number = self.steadily_sent;
-        self.steadily_sent += 1;
-        self.send(steady.record(number), out);
-        out.arm(ProducerTimer::Steady, steady.every);
     }
 
     /// `send()`: the record waits here until its topic is known.
@@ -540,7 +520,11 @@ impl Producer {
 
     fn timer(&mut self, timer: ProducerTimer, out: &mut Outbox<'_, Words>) {
         match timer {
-            ProducerTimer::Steady => self.send_steadily(out),
+            ProducerTimer::Steady => {
+                if let Some(record) = self.pace.next(out) {
+                    self.send(record, out);
+                }
+            }
             ProducerTimer::Linger | ProducerTimer::Retry | ProducerTimer::Connect => {}
             ProducerTimer::Metadata => self.metadata_wanted = true,
             ProducerTimer::Request => self.give_up_overdue(out),
@@ -556,7 +540,7 @@ impl Process for Producer {
         match event {
             Event::Boot => {
                 if let Some(steady) = self.settings.steady.clone() {
-                    self.begin_steadily(steady, out);
+                    self.pace.begin(steady, out);
                 }
             }
             Event::Message { message: Message::Response(answer), .. } => {
