@@ -266,6 +266,12 @@ impl Running {
             return;
         }
         self.fetchers_ended(site, out);
+        self.take_up_held(site, out);
+    }
+
+    /// Goes on with what was held up, all at once: an order that is held up again waits behind none
+    /// of these.
+    pub(super) fn take_up_held(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
         for (from, message) in std::mem::take(&mut self.held) {
             self.request(from, message, site, out);
         }

@@ -340,10 +340,7 @@ impl Running {
     fn serve(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
         self.phase = Phase::Serving;
         out.tell(BrokerFact::BrokerRunning { broker: site.settings.broker_id });
-        // All at once: an order that is held up again waits behind none of these.
-        for (from, message) in std::mem::take(&mut self.held) {
-            self.request(from, message, site, out);
-        }
+        self.take_up_held(site, out);
     }
 
     // Source: "Fatal error during KafkaServer startup. Prepare to shutdown"
