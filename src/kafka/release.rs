@@ -281,6 +281,13 @@ impl Release {
         self <= Release::V1_1_1
     }
 
+    /// Whether a broker ends rather than cut off what its leader lacks, where unclean elections are
+    /// not allowed.
+    // Source: ReplicaFetcherThread.handleOffsetOutOfRange, before KAFKA-7414 (2.1)
+    pub fn brokers_end_rather_than_truncate(self) -> bool {
+        self <= Release::V1_1_1
+    }
+
     /// Whether leaders look for lagging followers only as often as these may lag, and not twice.
     // Source: ReplicaManager.startup, before 0.10
     pub fn followers_are_looked_at_rarely(self) -> bool {

@@ -179,8 +179,8 @@ fn may_lead_unclean(
 }
 
 /// The leader has less than this follower: a leader that should never have been elected. Where that
-/// is not allowed for, the broker ends before it throws records away.
-// Source: ReplicaFetcherThread.handleOffsetOutOfRange (0.8.2 to 1.1)
+/// is not allowed for, the broker may end before it throws records away.
+// Source: ReplicaFetcherThread.handleOffsetOutOfRange; AbstractFetcherThread.fetchOffsetAndTruncate
 fn out_of_range(
     partition: &mut Partition,
     answer: &PartitionFetchResponse,
@@ -192,7 +192,7 @@ fn out_of_range(
     if from <= to {
         return ControlFlow::Continue(());
     }
-    if !unclean {
+    if !unclean && turn.settings.release.brokers_end_rather_than_truncate() {
         let (partition, leader) = (tp, partition.leader);
         turn.out.tell(BrokerFact::BrokerHalted { partition, leader, to, from });
         turn.out.exit(1);
