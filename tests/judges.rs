@@ -219,6 +219,30 @@ fn ephemerals_end_with_their_session() {
 }
 
 #[test]
+fn an_end_that_nobody_has_heard_of_may_leave_its_parent_full() {
+    let parent = call(B, "create /d x", (0, 5), (1, 1), path("/d"));
+    let child = call(A, "create -e /d/c x", (6, 10), (1, 2), path("/d/c"));
+    let log = |last: TxnBody| {
+        log(&[
+            (1, 1, B, made("/d", "x", 0)),
+            (1, 2, A, made("/d/c", "x", mode::EPHEMERAL)),
+            (1, 3, A, TxnBody::CloseSession { paths: Arc::from(["/d/c".into()]) }),
+            (1, 4, B, made("/e", "x", 0)),
+            (1, 5, B, last),
+        ])
+    };
+    let refused = log(TxnBody::Error(Error::NotEmpty));
+    let done = log(TxnBody::Delete { path: "/d".into() });
+    let other = |at| call(B, "create /e x", (11, at), (1, 4), path("/e"));
+    let delete = |asked| call(B, "delete /d", (asked, 30), (1, 5), Err(Error::NotEmpty));
+    let calls = |at, asked| [parent.clone(), child.clone(), other(at), delete(asked)];
+    check(&calls(25, 20), &refused, Ok(()));
+    // The answer to what came after the end was there first.
+    check(&calls(15, 20), &refused, Err("it should be ok"));
+    check(&calls(25, 20), &done, Err("but delete was done"));
+}
+
+#[test]
 fn a_disk_that_loses_what_it_has_written_is_found_out() {
     let explored = explore(&LYING_DISKS);
     let broken = explored.broken.expect("a txn that was acknowledged is lost");

@@ -3,6 +3,7 @@
 //!
 //! *Invariant: what is shown is what was found up to the cursor, whatever lies beyond it.*
 
+use super::drawing::seconds;
 use super::ensemble::Run;
 use super::story;
 use crate::cluster::laws::{Broken, LAWS, Real};
@@ -102,17 +103,16 @@ fn when(broken: &Broken) -> Phrase {
     let from = clock(broken.at);
     match (broken.healed, broken.times) {
         (Some(healed), _) => {
-            Phrase::key("law.from-to").with("from", from).with("to", clock(healed))
+            Phrase::key("law.from-to").with_phrase("from", from).with_phrase("to", clock(healed))
         }
-        (None, 1) => Phrase::key("law.since").with("from", from),
-        (None, n) => Phrase::key("law.since-times").with("from", from).with("n", n),
+        (None, 1) => Phrase::key("law.since").with_phrase("from", from),
+        (None, n) => Phrase::key("law.since-times").with_phrase("from", from).with("n", n),
     }
 }
 
-/// Minutes, seconds and hundredths, as the clock shows them.
-fn clock(at: SimTime) -> String {
-    let ms = at.as_ms();
-    format!("{}:{:02}.{:02}", ms / 60_000, ms / 1000 % 60, ms / 10 % 100)
+/// A moment, as the clock and the lanes show it.
+fn clock(at: SimTime) -> Phrase {
+    seconds(i32::try_from(at.as_ms() / 100).unwrap_or(i32::MAX))
 }
 
 /// The event of the breach; if nothing is told of it, the nearest cause of which something is.

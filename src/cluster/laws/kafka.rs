@@ -2,7 +2,8 @@
 //!
 //! *Invariant:* a law about a record needs no more than it and what was remembered of those before.
 
-use super::{Seen, Verdict, Witness, none};
+use super::znodes::Version;
+use super::{Counted, Seen, Verdict, Witness, none};
 use crate::cluster::Cluster;
 use crate::kafka::consumer::words::ConsumerFact;
 use crate::kafka::id::{Generation, Offset, TopicPartition};
@@ -79,12 +80,13 @@ fn promise(
 /// lost is promised no more.
 fn kept(
     promised: &mut OrdMap<TopicPartition, Offset>,
-    states: &OrdMap<TopicPartition, StateZnode>,
+    states: &OrdMap<TopicPartition, Version<StateZnode>>,
     fact: &BrokerFact,
 ) -> Verdict {
     let BrokerFact::BecameLeader { partition, epoch, leo, .. } = fact else { return Ok(()) };
     let Some(end) = promised.get(partition).copied() else { return Ok(()) };
-    let is_over = states.get(partition).is_some_and(|state| *epoch < state.leadership.leader_epoch);
+    let last = states.get(partition).map(|state| state.held.leadership.leader_epoch);
+    let is_over = last.is_some_and(|last| *epoch < last);
     if is_over || *leo >= end {
         return Ok(());
     }
@@ -95,20 +97,36 @@ fn kept(
 /// How many keys are remembered.
 const KEYS: usize = 256;
 
-/// S18: a producer sends a key to one partition as long as the topic has as many of them.
+/// S18: a producer sends a key to one partition as long as the topic has as many of them for it:
+/// one that has never had a leader is none. When their number has changed, what was placed before
+/// that proves nothing, until all of it is sent.
 pub(super) fn keys_keep_their_partition(seen: &mut Seen, witness: &Witness<'_>) -> Verdict {
+    let Some(process) = witness.record.process else { return Ok(()) };
+    let producer = witness.cluster.process(process).producer();
     for fact in witness.record.facts() {
         let Fact::Producer(ProducerFact::RecordSent { partition, key, .. }) = fact else {
             continue;
         };
-        let (Some(process), Some(key)) = (witness.record.process, &key.0) else { continue };
+        let topic = &partition.topic;
+        let count = producer.and_then(|producer| producer.partition_count(topic));
+        let counted = seen.counts.entry((process, topic.clone())).or_default();
+        if counted.count != count {
+            *counted = Counted { count, is_settled: producer.is_none() };
+            seen.keys.retain(|(whose, of, _), _| *whose != process || of != topic);
+        }
+        let Some(key) = key.0.as_ref().filter(|_| counted.is_settled) else { continue };
         if seen.keys.len() >= KEYS {
             seen.keys.clear();
         }
-        let (topic, now) = (partition.topic.clone(), partition.partition);
+        let now = partition.partition;
         let before = seen.keys.insert((process, topic.clone(), key.clone()), now);
         if let Some(before) = before.filter(|before| *before != now) {
             return Err(format!("topic={topic} key={key} partition={now} was={before}"));
+        }
+    }
+    if producer.is_some_and(|producer| producer.outstanding() == 0) {
+        for ((whose, _), counted) in seen.counts.iter_mut() {
+            counted.is_settled |= *whose == process;
         }
     }
     Ok(())

@@ -27,6 +27,7 @@ use crate::zk::stat::SessionId;
 use crate::zk::vote::{Round, Vote};
 use crate::zk::zxid::Zxid;
 use std::sync::Arc;
+use znodes::Version;
 
 /// One law.
 pub struct Law {
@@ -77,7 +78,7 @@ struct Witness<'a> {
     cluster: &'a Cluster,
     trace: &'a Trace,
     /// The states of partitions that were written with it.
-    states: Vec<(TopicPartition, StateZnode)>,
+    states: Vec<(TopicPartition, Version<StateZnode>)>,
 }
 
 use Check::{Process, Record as Told, Rest, RestingServers, Servers, Tree};
@@ -155,9 +156,9 @@ impl Law {
 #[derive(Clone, Debug, Default)]
 struct Seen {
     /// What `/controller_epoch` held last.
-    controller_epoch: Option<ControllerEpoch>,
+    controller_epoch: Option<Version<ControllerEpoch>>,
     /// The state of each partition as it was written last.
-    states: OrdMap<TopicPartition, StateZnode>,
+    states: OrdMap<TopicPartition, Version<StateZnode>>,
     leaders: OrdMap<(TopicPartition, LeaderEpoch), ProcessId>,
     /// By leader: the HW that it had last, and in which epoch.
     watermarks: OrdMap<(ProcessId, TopicPartition), (LeaderEpoch, Offset)>,
@@ -171,11 +172,21 @@ struct Seen {
     read: OrdMap<TopicPartition, Offset>,
     /// Where a producer has sent a key.
     keys: OrdMap<(ProcessId, TopicName, Arc<str>), i32>,
+    /// How many partitions a topic had for a producer then.
+    counts: OrdMap<(ProcessId, TopicName), Counted>,
     /// What old consumers have committed.
     offsets: OrdMap<Path, Offset>,
     /// How far a session's client has seen.
     zxids: OrdMap<ProcessId, (SessionId, Zxid)>,
     votes: OrdMap<ProcessId, (Round, Vote)>,
+}
+
+/// How many partitions a topic has for a producer, and whether all that it still has was placed
+/// among so many.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counted {
+    count: Option<i32>,
+    is_settled: bool,
 }
 
 /// Turns what was found into a verdict.

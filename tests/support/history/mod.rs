@@ -205,11 +205,25 @@ impl<'a> Replay<'a> {
         if let Err(Error::SessionExpired | Error::SessionMoved) = answer.result {
             return refusal_only(call, txn);
         }
+        if answer.result == Err(Error::NotEmpty) && self.may_count_the_dead(call) {
+            return refusal_only(call, txn);
+        }
         let expected = self.tree.write(&call.op, txn.session, zxid);
         match tree::same(&expected, &answer.result) {
             true => Ok(()),
             false => Err(wrong(call, &expected, &answer.result)),
         }
+    }
+
+    /// The end of a session that is on its way leaves the counts of children as they are, so that
+    /// the leader may refuse to delete their parent. Not if somebody has heard of that end, or of
+    /// something later, before the delete was asked.
+    // Source: PrepRequestProcessor.pRequest2Txn (closeSession, delete)
+    fn may_count_the_dead(&self, call: &Call) -> bool {
+        let Op::Delete { path, .. } = &call.op else { return false };
+        let Some(ended) = self.tree.bereft(path) else { return false };
+        let before = self.answered.partition_point(|(at, _)| *at < call.asked);
+        self.answered[..before].iter().all(|(_, zxid)| *zxid < ended)
     }
 
     /// A txn that nobody was told of must be one whose answer was lost. Those of its session that

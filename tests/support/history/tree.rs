@@ -24,7 +24,11 @@ struct Znode {
 
 /// Znodes by path. The root is there, and nothing is asked of it.
 #[derive(Clone, Debug, Default)]
-pub struct Tree(BTreeMap<String, Znode>);
+pub struct Tree {
+    znodes: BTreeMap<String, Znode>,
+    /// By parent: when the end of a session took a child away last.
+    bereft: BTreeMap<String, Zxid>,
+}
 
 type Outcome = Result<Answer, Error>;
 
@@ -34,7 +38,7 @@ impl Tree {
         match op {
             Op::Create(create) => self.create(create, session, zxid),
             Op::SetData { path, data, version } => {
-                let znode = self.0.get_mut(&**path).ok_or(Error::NoNode)?;
+                let znode = self.znodes.get_mut(&**path).ok_or(Error::NoNode)?;
                 if *version != -1 && *version != znode.version {
                     return Err(Error::BadVersion);
                 }
@@ -44,7 +48,7 @@ impl Tree {
                 Ok(Answer::Stat(self.stat(path)?))
             }
             Op::Delete { path, version } => {
-                let znode = self.0.get(&**path).ok_or(Error::NoNode)?;
+                let znode = self.znodes.get(&**path).ok_or(Error::NoNode)?;
                 if *version != -1 && *version != znode.version {
                     return Err(Error::BadVersion);
                 }
@@ -64,20 +68,20 @@ impl Tree {
         let (creations, owner) = match parent.is_empty() {
             true => (0, SessionId::NONE),
             false => {
-                let znode = self.0.get(&parent).ok_or(Error::NoNode)?;
+                let znode = self.znodes.get(&parent).ok_or(Error::NoNode)?;
                 (znode.creations, znode.owner)
             }
         };
         let sequential = create.flags & mode::PERSISTENT_SEQUENTIAL != 0;
         let number = if sequential { format!("{creations:010}") } else { String::new() };
         let path = format!("{}{number}", &*create.path);
-        if self.0.contains_key(&path) {
+        if self.znodes.contains_key(&path) {
             return Err(Error::NodeExists);
         }
         if owner != SessionId::NONE {
             return Err(Error::NoChildrenForEphemerals);
         }
-        if let Some(parent) = self.0.get_mut(&parent) {
+        if let Some(parent) = self.znodes.get_mut(&parent) {
             parent.creations += 1;
             parent.pzxid = zxid;
         }
@@ -86,24 +90,32 @@ impl Tree {
         let (data, zxids) = (create.data.clone(), (zxid, zxid, zxid));
         let (czxid, mzxid, pzxid) = zxids;
         let znode = Znode { data, czxid, mzxid, pzxid, version: 0, creations: 0, owner };
-        self.0.insert(path.clone(), znode);
+        self.znodes.insert(path.clone(), znode);
         Ok(Answer::Path(path.as_str().into()))
     }
 
     fn remove(&mut self, path: &str, zxid: Zxid) {
-        self.0.remove(path);
+        self.znodes.remove(path);
         let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
-        if let Some(parent) = self.0.get_mut(parent) {
+        if let Some(parent) = self.znodes.get_mut(parent) {
             parent.pzxid = zxid;
         }
     }
 
     /// A session is over, and its ephemerals with it.
     pub fn end_session(&mut self, session: SessionId, zxid: Zxid) {
-        let owned = self.0.iter().filter(|(_, znode)| znode.owner == session);
+        let owned = self.znodes.iter().filter(|(_, znode)| znode.owner == session);
         for path in owned.map(|(path, _)| path.clone()).collect::<Vec<_>>() {
             self.remove(&path, zxid);
+            if let Some((parent, _)) = path.rsplit_once('/') {
+                self.bereft.insert(parent.to_owned(), zxid);
+            }
         }
+    }
+
+    /// When the end of a session took a child of this znode away last.
+    pub fn bereft(&self, path: &str) -> Option<Zxid> {
+        self.bereft.get(path).copied()
     }
 
     /// Answers a read.
@@ -111,7 +123,7 @@ impl Tree {
         match op {
             Op::GetData { path, .. } => {
                 let stat = self.stat(path)?;
-                Ok(Answer::Data { data: self.0[&**path].data.clone(), stat })
+                Ok(Answer::Data { data: self.znodes[&**path].data.clone(), stat })
             }
             Op::GetChildren2 { path, .. } => {
                 let stat = self.stat(path)?;
@@ -126,13 +138,13 @@ impl Tree {
 
     fn children<'a>(&'a self, path: &str) -> impl Iterator<Item = &'a str> {
         let prefix = format!("{path}/");
-        let below = self.0.range(prefix.clone()..).map(|(path, _)| path.as_str());
+        let below = self.znodes.range(prefix.clone()..).map(|(path, _)| path.as_str());
         let below = below.map_while(move |path| path.strip_prefix(prefix.as_str()));
         below.filter(|name| !name.contains('/'))
     }
 
     fn stat(&self, path: &str) -> Result<Stat, Error> {
-        let znode = self.0.get(path).ok_or(Error::NoNode)?;
+        let znode = self.znodes.get(path).ok_or(Error::NoNode)?;
         let children = i32::try_from(self.children(path).count()).expect("few children");
         Ok(Stat {
             czxid: znode.czxid,
