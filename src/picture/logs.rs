@@ -45,8 +45,8 @@ pub struct Wanted {
 }
 
 /// The last lines that are wanted, the oldest first.
-pub fn logs(lab: &Lab, wording: &Wording, wanted: &Wanted) -> Vec<LogLine> {
-    let writer = Writer::of(lab, wording);
+pub fn logs(lab: &Lab, wanted: &Wanted) -> Vec<LogLine> {
+    let writer = Writer::of(lab);
     let end = lab.position();
     let words = wanted.words.to_lowercase();
     let only = wanted.process.as_deref().map(|name| writer.run.cluster.find(name));
@@ -67,8 +67,8 @@ pub fn logs(lab: &Lab, wording: &Wording, wanted: &Wanted) -> Vec<LogLine> {
 }
 
 /// The lines that go with one event.
-pub fn of_event(lab: &Lab, wording: &Wording, event: u64) -> Vec<LogLine> {
-    let writer = Writer::of(lab, wording);
+pub fn of_event(lab: &Lab, event: u64) -> Vec<LogLine> {
+    let writer = Writer::of(lab);
     let Some(index) = writer.run.trace.find(crate::sim::EventId(event)) else { return Vec::new() };
     writer.run.trace.get(index).map_or(Vec::new(), |record| writer.written(&record, index))
 }
@@ -84,21 +84,22 @@ impl LogLine {
 
 struct Writer<'a> {
     run: Run<'a>,
-    wording: &'a Wording,
-    release: Release,
+    wording: Wording,
 }
 
 impl<'a> Writer<'a> {
-    fn of(lab: &'a Lab, wording: &'a Wording) -> Writer<'a> {
-        Writer { run: Run::of(lab), wording, release: lab.setup().release }
+    fn of(lab: &'a Lab) -> Writer<'a> {
+        let last = lab.setup().release;
+        let releases = Release::ALL.iter().filter(|release| **release <= last);
+        let wording = Wording::after(releases.map(|release| release.name()));
+        Writer { run: Run::of(lab), wording }
     }
 
     fn written(&self, record: &Record<'_>, index: usize) -> Vec<LogLine> {
         let Some(process) = record.process else { return Vec::new() };
         let mut lines = Vec::new();
         for fact in record.facts() {
-            let older = Release::ALL.iter().rev().filter(|release| **release <= self.release);
-            for pieces in self.wording.of(fact.key(), older.map(|release| release.name())) {
+            for pieces in self.wording.of(fact.key()) {
                 let who = self.run.cluster.name(process).to_string();
                 let line = self.filled(&pieces, fact, &who, index);
                 let (level, words) = line.split_once(' ').unwrap_or(("", &line));
@@ -195,7 +196,7 @@ mod tests {
         let recording = Recording::parse(&format!("# zootrope 1\n{setup}"));
         let mut lab = Lab::new(recording.expect("it is written rightly"));
         lab.advance_to(SimTime::ZERO + Span::secs(60));
-        let written = logs(&lab, &Wording::default(), wanted);
+        let written = logs(&lab, wanted);
         written.into_iter().map(|l| format!("{} {} {}", l.process, l.level, l.words)).collect()
     }
 
@@ -235,10 +236,10 @@ mod tests {
     #[test]
     fn there_is_a_fact_behind_every_line() {
         let facts = Catalog::of(Language::English);
-        for key in Wording::default().keys() {
-            let (fact, release) = key.split_once('@').unwrap_or((key, "3.9.1"));
+        for (fact, release) in Wording::keys() {
             assert!(facts.has(fact), "no fact {fact}");
-            assert!(Release::ALL.iter().any(|known| known.name() == release), "{key}");
+            let is_known = |release| Release::ALL.iter().any(|known| known.name() == release);
+            assert!(release.is_none_or(is_known), "{fact} from {release:?}");
         }
     }
 

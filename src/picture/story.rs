@@ -213,8 +213,8 @@ fn field(run: Run<'_>, (name, value): (&'static str, String)) -> Field {
             None => (Phrase::raw(&value), Chip::Figure),
         },
         ("why", _) => (Phrase::key(reason(&value)), Chip::Plain),
-        ("reason", _) if cause(&value).is_some() => {
-            (Phrase::key(cause(&value).unwrap_or_default()), Chip::Plain)
+        ("reason", _) => {
+            (cause(&value).map_or_else(|| Phrase::raw(&value), Phrase::key), Chip::Plain)
         }
         _ if value == "-" => (Phrase::key("page.nobody"), Chip::Plain),
         _ if value.starts_with('/') => {

@@ -13,7 +13,6 @@ use crate::picture::logs::{self, LogLine};
 use crate::picture::shape::Drawing;
 use crate::picture::target::Target;
 use crate::text::Phrase;
-use crate::text::log::Wording;
 use crate::ui::icon::IconOf;
 use crate::ui::mirror::use_mirror;
 use crate::ui::scene::use_scene;
@@ -70,10 +69,10 @@ fn Selected() -> impl IntoView {
     let verbs = Memo::new(move |_| {
         scene.inspector.with(|p| p.as_ref().map(|p| p.verbs.clone()).unwrap_or_default())
     });
-    let (mirror, wording) = (use_mirror(), StoredValue::new(Wording::default()));
+    let mirror = use_mirror();
     let logged = Memo::new(move |_| {
         let event = now.with(|now| now.first().and_then(|link| link.event));
-        let of = |event| wording.with_value(|w| mirror.with(|lab| logs::of_event(lab, w, event)));
+        let of = |event| mirror.with(|lab| logs::of_event(lab, event));
         event.map(of).unwrap_or_default()
     });
     let back = move || view.say(&Phrase::key("page.chain.back").with("n", causes.with(Vec::len)));

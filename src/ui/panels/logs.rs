@@ -11,7 +11,6 @@ use super::PanelHead;
 use crate::picture::logs::{LogLine, Wanted, logs};
 use crate::picture::target::Target;
 use crate::text::Phrase;
-use crate::text::log::Wording;
 use crate::ui::mirror::use_mirror;
 use crate::ui::view::{Lower, View, use_view};
 
@@ -24,14 +23,11 @@ pub fn Logs() -> impl IntoView {
 
 fn panel(view: View) -> AnyView {
     let mirror = use_mirror();
-    let wording = StoredValue::new(Wording::default());
     let words = RwSignal::new(String::new());
     let wanted = Memo::new(move |_| Wanted { process: process(view), words: words.get() });
     let lines = Memo::new(move |_| {
         mirror.track_trace();
-        wording.with_value(|wording| {
-            wanted.with(|wanted| mirror.with(|lab| logs(lab, wording, wanted)))
-        })
+        wanted.with(|wanted| mirror.with(|lab| logs(lab, wanted)))
     });
     let screen = NodeRef::<html::Pre>::new();
     Effect::new(move || {
