@@ -20,7 +20,7 @@ pub mod why;
 pub use importance::{TURN, importance};
 pub use lookout::Lookout;
 pub use pace::{Haste, Pace, Pacer};
-pub use recording::{Recording, Situation, situations};
+pub use recording::{HEADING, Recording, Situation, situations};
 pub use show::SHOWS;
 pub use take::{Fork, Take, TakeId};
 pub use timeline::Lab;

@@ -59,7 +59,7 @@ impl Situation {
 }
 
 /// The first line of every recording; a later form will have another number.
-const HEADING: &str = "# zootrope 1";
+pub const HEADING: &str = "# zootrope 1";
 
 impl Recording {
     /// A run to which nothing has been done yet.

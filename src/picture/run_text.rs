@@ -7,7 +7,7 @@ use crate::cluster::setup::SETTINGS;
 use crate::cluster::{Setup, Trouble};
 use crate::kafka::release::Release;
 use crate::kafka::settings::Settings;
-use crate::lab::Recording;
+use crate::lab::{HEADING, Recording};
 
 /// The word that a set-up's line begins with.
 const SETUP: &str = "setup";
@@ -47,9 +47,18 @@ pub fn chosen(setup: &Setup, name: &str) -> String {
     words.filter(|(known, _)| *known == name).map(|(_, value)| value.to_string()).collect()
 }
 
+fn is_setup(line: &&str) -> bool {
+    line.split(' ').next() == Some(SETUP)
+}
+
+/// The text of a run with the same set-up, to which nothing has been done yet.
+pub fn afresh(text: &str) -> String {
+    let setup = text.lines().find(is_setup).unwrap_or(SETUP);
+    format!("{HEADING}\n{setup}\n")
+}
+
 /// The text with another value in its set-up's line.
 pub fn with(text: &str, name: &str, value: &str) -> String {
-    let is_setup = |line: &&str| line.split(' ').next() == Some(SETUP);
     let (before, line) = match text.lines().position(|line| is_setup(&line)) {
         Some(at) => (at, text.lines().nth(at).unwrap_or(SETUP)),
         None => (text.lines().take_while(|line| line.starts_with('#')).count(), ""),
@@ -118,6 +127,13 @@ mod tests {
             "# zootrope 1\nsetup seed=4\nuntil 3\n"
         );
         assert_eq!(with("", "seed", "4"), "setup seed=4\n");
+    }
+
+    #[test]
+    fn an_empty_cluster_keeps_the_set_up_alone() {
+        let setup = "setup release=3.9.1 seed=1 zookeeper=3 brokers=3";
+        assert_eq!(afresh(TEXT), format!("# zootrope 1\n{setup}\n"));
+        assert_eq!(afresh("at 3 kill a"), "# zootrope 1\nsetup\n");
     }
 
     #[test]

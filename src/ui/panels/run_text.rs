@@ -34,13 +34,7 @@ pub fn panel() -> AnyView {
             scene.step();
         }
     };
-    let afresh = move |_| {
-        text.update(|text| {
-            let is_setup = |line: &&str| line.starts_with("setup");
-            let setup = text.lines().find(is_setup).unwrap_or("setup").to_string();
-            *text = format!("# zootrope 1\n{setup}\n");
-        });
-    };
+    let afresh = move |_| text.update(|text| *text = run_text::afresh(text));
     let settings = move || {
         let rows = read.with(|read| read.as_ref().map(|r| run_text::settings(&r.setup)).ok());
         rows.unwrap_or_default().into_iter().map(|row| setting(text, row)).collect_view()

@@ -4,6 +4,7 @@ use leptos::prelude::*;
 
 use crate::lab::{Pace, TakeId};
 use crate::picture::drawing::icon::Icon;
+use crate::picture::drawing::seconds;
 use crate::picture::laws;
 use crate::text::Phrase;
 use crate::ui::icon::IconOf;
@@ -21,6 +22,10 @@ pub fn Transport() -> impl IntoView {
     });
     let play_icon =
         Signal::derive(move || if playback.playing.get() { Icon::Pause } else { Icon::Play });
+    let now = move || {
+        mirror.track_trace();
+        view.say(&seconds(i32::try_from(mirror.tenths()).unwrap_or(i32::MAX)))
+    };
     view! {
         <section class="trans" id="transport" aria-label=move || view.key("page.panel.transport")>
             <Push icon=Icon::First name="page.key.start" shown="Home" push=move || playback.to_start()/>
@@ -38,7 +43,7 @@ pub fn Transport() -> impl IntoView {
             <span class="vr"></span>
             <span class="at">
                 <span class="k">{move || view.key("transport.at")}</span>
-                <span class="num">{move || { mirror.track_trace(); clock(mirror.tenths()) }}</span>
+                <span class="num">{now}</span>
                 <span class="k">{move || edge(view, mirror)}</span>
             </span>
             <span class="vr"></span>
@@ -95,11 +100,6 @@ fn Push(
             <IconOf icon=icon/>
         </button>
     }
-}
-
-/// Minutes, seconds and tenths.
-fn clock(tenths: u64) -> String {
-    format!("{}.{} s", tenths / 10, tenths % 10)
 }
 
 fn edge(view: View, mirror: Mirror) -> String {
