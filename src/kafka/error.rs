@@ -164,6 +164,8 @@ errors! {
     TopicDeletionDisabled = 73, "TOPIC_DELETION_DISABLED", "TopicDeletionDisabledException", Fail;
     /// The ISR was changed by somebody else meanwhile.
     InvalidUpdateVersion = 95, "INVALID_UPDATE_VERSION", "InvalidUpdateVersionException", Fail;
+    /// The topic's id is not the one that the log has.
+    InconsistentTopicId = 103, "INCONSISTENT_TOPIC_ID", "InconsistentTopicIdException", Refresh;
     /// Offsets are still being committed by a transaction.
     UnstableOffsetCommit = 88, "UNSTABLE_OFFSET_COMMIT", "UnstableOffsetCommitException", Retry;
 }

@@ -8,6 +8,8 @@
 //! *Invariant: offsets grow without gaps; an epoch begins where the one before it ends.*
 // Source: UnifiedLog, LeaderEpochFileCache, ProducerStateManager (3.9)
 
+use std::sync::Arc;
+
 use super::error::Error;
 use super::id::{LeaderEpoch, Offset, ProducerEpoch, ProducerId};
 use super::message::{EpochEndOffset, TransactionResult};
@@ -47,6 +49,9 @@ struct Ended {
 /// The log of one replica.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PartitionLog {
+    /// The id of the topic that it belongs to, as the controller told it first (2.8+,
+    /// `partition.metadata`).
+    pub topic_id: Option<Arc<str>>,
     batches: List<RecordBatch>,
     end: Offset,
     epochs: List<(LeaderEpoch, Offset)>,
@@ -57,6 +62,7 @@ pub struct PartitionLog {
 impl Default for PartitionLog {
     fn default() -> PartitionLog {
         PartitionLog {
+            topic_id: None,
             batches: List::new(),
             end: Offset(0),
             epochs: List::new(),

@@ -105,6 +105,11 @@ impl MetadataCache {
         partitions.filter(|state| self.broker(state.leader).is_some()).count()
     }
 
+    /// A topic's id; empty where topics have none.
+    pub fn topic_id(&self, topic: &TopicName) -> Option<&Arc<str>> {
+        self.topic(topic)?.values().next().map(|state| &state.topic_id)
+    }
+
     /// What a client is told; of topics that are not known, this error.
     pub fn describe(&self, topics: Option<&[TopicName]>, missing: Error) -> MetadataResponse {
         let all: Vec<TopicName>;
@@ -125,11 +130,10 @@ impl MetadataCache {
     fn describe_topic(&self, name: &TopicName, missing: Error) -> TopicMetadata {
         let known = self.topic(name);
         let partitions = known.into_iter().flat_map(OrdMap::values);
-        let topic_id = known.and_then(|known| known.values().next());
         TopicMetadata {
             error: known.is_none().then_some(missing),
             name: name.clone(),
-            topic_id: topic_id.map(|state| state.topic_id.clone()),
+            topic_id: self.topic_id(name).cloned(),
             is_internal: is_internal(name),
             partitions: partitions.map(|state| self.describe_partition(state)).collect(),
         }

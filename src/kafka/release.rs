@@ -449,6 +449,12 @@ impl Release {
         self >= Release::V2_8_2
     }
 
+    /// Whether clients fetch by the ids of topics.
+    // Source: KIP-516, FetchRequest 13 (3.1)
+    pub fn fetches_name_topic_ids(self) -> bool {
+        self >= Release::V3_9_1
+    }
+
     /// Whether `/controller` tells the epoch of a controller outside of ZooKeeper, if there is one.
     // Source: KIP-866 (3.4)
     pub fn controller_may_be_elsewhere(self) -> bool {

@@ -137,6 +137,7 @@ crate::facts! {
         "isr-shrunk" => IsrShrunk { partition: TopicPartition, isr: Brokers },
         "isr-expanded" => IsrExpanded { partition: TopicPartition, isr: Brokers },
         "isr-not-written" => IsrNotWritten { partition: TopicPartition, version: i32 },
+        "topic-id-mismatch" => TopicIdMismatch { partition: TopicPartition, known: Text, told: Text },
         "became-leader" => BecameLeader { partition: TopicPartition, epoch: LeaderEpoch, isr: Brokers, leo: Offset },
         "became-follower" => BecameFollower { partition: TopicPartition, epoch: LeaderEpoch, leader: BrokerId },
         "truncated" => Truncated { partition: TopicPartition, to: Offset, from: Offset },

@@ -469,10 +469,11 @@ impl TopicZnode {
         let all = self.lists(|assignment| &assignment.replicas, Empty::Shown);
         let adding = self.lists(|assignment| &assignment.adding, Empty::LeftOut);
         let removing = self.lists(|assignment| &assignment.removing, Empty::LeftOut);
-        let id = self.topic_id.as_deref().unwrap_or_default();
+        let id = self.topic_id.as_deref();
+        let id = id.map(|id| format!(r#""topic_id":"{id}","#)).unwrap_or_default();
         json(if release.topics_have_ids() {
             format!(
-                r#"{{"partitions":{{{all}}},"topic_id":"{id}","adding_replicas":{{{adding}}},"removing_replicas":{{{removing}}},"version":3}}"#
+                r#"{{"partitions":{{{all}}},{id}"adding_replicas":{{{adding}}},"removing_replicas":{{{removing}}},"version":3}}"#
             )
         } else {
             format!(r#"{{"version":1,"partitions":{{{all}}}}}"#)

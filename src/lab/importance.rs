@@ -60,6 +60,7 @@ const RATED: &[(&str, u8)] = &[
     ("isr-shrunk", STEP),
     ("isr-expanded", STEP),
     ("isr-not-written", STEP),
+    ("topic-id-mismatch", STEP),
     ("offset-expired", STEP),
     ("truncated", STEP),
     ("shutdown-started", STEP),

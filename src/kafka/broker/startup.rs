@@ -357,7 +357,7 @@ impl Running {
 
 /// A random UUID as Kafka writes it: 22 characters of base64url.
 // Source: org.apache.kafka.common.Uuid.randomUuid
-pub(super) fn random_id(out: &mut Outbox<'_, Words>) -> Arc<str> {
+pub(in crate::kafka) fn random_id(out: &mut Outbox<'_, Words>) -> Arc<str> {
     use base64::Engine;
     let purpose = Draw("uuid");
     let mut bytes = [0u8; 16];

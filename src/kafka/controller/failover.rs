@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::knowledge::{Leadership, LiveBroker, PartitionPhase, ReplicaPhase};
 use super::{Controller, Step as Any, balance, deletion, partitions, reassignment, replicas};
-use crate::kafka::broker::Turn;
+use crate::kafka::broker::{Turn, random_id};
 use crate::kafka::id::{BrokerEpoch, BrokerId, TopicName, TopicPartition};
 use crate::kafka::message::BrokerAddress;
 use crate::kafka::release::Release;
@@ -108,7 +108,7 @@ impl Controller {
             Step::BrokersRead => self.read_brokers(replies, turn),
             Step::BrokerDataRead(ids) => self.broker_data_read(&ids, replies, turn),
             Step::TopicsRead => self.topics_read(replies, turn),
-            Step::TopicDataRead(topics) => self.topic_data_read(&topics, replies),
+            Step::TopicDataRead(topics) => self.topic_data_read(&topics, replies, turn),
             Step::WatchBrokers => {
                 let live = self.knowledge.registered();
                 self.watch_brokers(&live, turn);
@@ -220,24 +220,36 @@ impl Controller {
         self.ask(reads, then(topics), turn);
     }
 
-    fn topic_data_read(&mut self, topics: &[TopicName], replies: &Replies) {
-        for tp in self.know_topics(topics, replies) {
+    fn topic_data_read(
+        &mut self,
+        topics: &[TopicName],
+        replies: &Replies,
+        turn: &mut Turn<'_, '_>,
+    ) {
+        for tp in self.know_topics(topics, replies, turn) {
             if self.knowledge.assignment(&tp).is_being_reassigned() {
                 self.knowledge.reassigning.insert(tp);
             }
         }
     }
 
-    /// Notes topics and their replicas; gives their partitions.
+    /// Notes topics and their replicas; gives their partitions. Topics without an id get one.
+    // Source: KafkaController.processTopicIds, KafkaZkClient.setTopicIds (2.8)
     pub(super) fn know_topics(
         &mut self,
         topics: &[TopicName],
         replies: &Replies,
+        turn: &mut Turn<'_, '_>,
     ) -> Vec<TopicPartition> {
-        let mut tps = Vec::new();
+        let (mut tps, mut writes) = (Vec::new(), Vec::new());
         for (topic, reply) in topics.iter().zip(replies) {
             let znode = found(reply, TopicZnode::decode);
-            let Some(znode) = znode else { continue };
+            let Some(mut znode) = znode else { continue };
+            if self.release.topics_have_ids() && znode.topic_id.is_none() {
+                znode.topic_id = Some(random_id(turn.out));
+                let (path, data) = (znodes::topic(topic), znode.encode(self.release));
+                writes.push(self.fenced(Op::SetData { path, data, version: -1 }));
+            }
             let id = znode.topic_id.unwrap_or_else(|| "".into());
             self.knowledge.topics.insert(topic.clone(), id);
             for (partition, assignment) in znode.partitions {
@@ -245,6 +257,9 @@ impl Controller {
                 self.knowledge.assign(&tp, assignment);
                 tps.push(tp);
             }
+        }
+        if !writes.is_empty() {
+            self.ask(writes, Any::Ignore, turn);
         }
         tps
     }

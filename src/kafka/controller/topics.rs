@@ -61,7 +61,7 @@ impl Controller {
     }
 
     fn new_topics(&mut self, topics: &[TopicName], replies: &Replies, turn: &mut Turn<'_, '_>) {
-        let tps = self.know_topics(topics, replies);
+        let tps = self.know_topics(topics, replies, turn);
         for topic in topics {
             let count = tps.iter().filter(|tp| tp.topic == *topic).count();
             let partitions = i32::try_from(count).expect("partitions are counted in i32");

@@ -15,7 +15,7 @@ use crate::kafka::id::{BrokerId, CONSUMER_OFFSETS, ControllerEpoch, Offset};
 use crate::kafka::id::{TRANSACTION_STATE, TopicPartition};
 use crate::kafka::log::PartitionLog;
 use crate::kafka::partition::Partition;
-use crate::kafka::words::{BrokerFact, Brokers};
+use crate::kafka::words::{BrokerFact, Brokers, Text};
 use crate::sim::SimTime;
 
 impl Replicas {
@@ -39,7 +39,7 @@ impl Replicas {
             return LeaderAndIsrResponse { error, partition_errors };
         }
         for state in request.partition_states.iter() {
-            match self.is_news(state) {
+            match self.is_of_topic(state, turn).and_then(|()| self.is_news(state)) {
                 Err(error) => partition_errors.push((state.partition.clone(), error)),
                 Ok(()) if state.leader == self.me => self.lead(state, turn),
                 Ok(()) => self.follow(state, request, turn),
@@ -49,6 +49,29 @@ impl Replicas {
         let leaders: Vec<BrokerId> = self.fetchers.keys().copied().collect();
         leaders.into_iter().for_each(|leader| self.fetch_from(leader, turn));
         LeaderAndIsrResponse { error: None, partition_errors }
+    }
+
+    /// Whether the log here, if there is one, belongs to the topic that is meant.
+    // Source: ReplicaManager.hasConsistentTopicId, KIP-516 (2.8)
+    fn is_of_topic(&self, state: &PartitionState, turn: &mut Turn<'_, '_>) -> Result<(), Error> {
+        let known = self.log(&state.partition).and_then(|log| log.topic_id.clone());
+        match known {
+            Some(known) if !state.topic_id.is_empty() && known != state.topic_id => {
+                turn.out.tell(BrokerFact::TopicIdMismatch {
+                    partition: state.partition.clone(),
+                    known: Text(known),
+                    told: Text(state.topic_id.clone()),
+                });
+                Err(Error::InconsistentTopicId)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The log of a replica that serves, or that lies on the disk.
+    fn log(&self, tp: &TopicPartition) -> Option<&PartitionLog> {
+        let serving = self.partitions.get(tp).map(|partition| &partition.log);
+        serving.or_else(|| self.stored.get(tp).map(|stored| &stored.log))
     }
 
     fn is_news(&self, state: &PartitionState) -> Result<(), Error> {
@@ -63,14 +86,18 @@ impl Replicas {
     }
 
     /// The replica, taken from the disk or made if it does not serve yet.
-    fn serve(&mut self, tp: &TopicPartition) -> &mut Partition {
+    fn serve(&mut self, state: &PartitionState) -> &mut Partition {
+        let tp = &state.partition;
         if !self.partitions.contains_key(tp) {
             let stored = self.stored.get(tp).cloned();
             self.stored.remove(tp);
-            let (log, hw) = match stored {
+            let (mut log, hw) = match stored {
                 Some(stored) => (stored.log, stored.checkpointed_hw),
                 None => (PartitionLog::default(), Offset(0)),
             };
+            if !state.topic_id.is_empty() {
+                log.topic_id = Some(state.topic_id.clone());
+            }
             let partition = Partition::new(tp.clone(), log, hw);
             self.partitions.insert(tp.clone(), Arc::new(partition));
             if !self.configs.contains_key(&tp.topic) {
@@ -86,7 +113,7 @@ impl Replicas {
         self.stop_fetching(tp);
         self.forget_wish(tp);
         let (me, now) = (self.me, turn.out.now());
-        let partition = self.serve(tp);
+        let partition = self.serve(state);
         let is_new = partition.make_leader(state, me, now);
         if is_new {
             turn.out.tell(BrokerFact::BecameLeader {
@@ -109,7 +136,7 @@ impl Replicas {
     ) {
         let tp = &state.partition;
         self.forget_wish(tp);
-        let partition = self.serve(tp);
+        let partition = self.serve(state);
         let (led, before) = (partition.leads(), partition.leader);
         partition.make_follower(state);
         if led || before != state.leader {
@@ -130,7 +157,7 @@ impl Replicas {
         if let Some(leader) = leader {
             self.stop_fetching(tp);
             if turn.settings.release.followers_cut_to_their_hw() {
-                self.cut_to_hw(tp, turn);
+                self.cut_to_hw(state, turn);
             }
             let fetcher = self.fetchers.entry(leader.id).or_insert_with(|| Fetcher {
                 leader: leader.clone(),
@@ -144,8 +171,9 @@ impl Replicas {
 
     /// Before there were leader epochs, what is not known to be committed goes.
     // Source: ReplicaManager.makeFollowers (0.8 to 0.10), KIP-101
-    fn cut_to_hw(&mut self, tp: &TopicPartition, turn: &mut Turn<'_, '_>) {
-        let partition = self.serve(tp);
+    fn cut_to_hw(&mut self, state: &PartitionState, turn: &mut Turn<'_, '_>) {
+        let tp = &state.partition;
+        let partition = self.serve(state);
         let (from, to) = (partition.log.end(), partition.hw);
         if to < from {
             partition.truncate(to);

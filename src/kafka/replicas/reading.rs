@@ -20,7 +20,7 @@ impl Replicas {
     /// Takes a fetch of a follower or a consumer.
     pub fn fetch(&mut self, caller: Caller, request: FetchRequest, turn: &mut Turn<'_, '_>) {
         let is_ready = match request.replica_id {
-            BrokerId::NONE => self.is_ready(&request),
+            BrokerId::NONE => self.is_ready(&request, turn),
             _ => self.note_fetches(&request, turn),
         };
         let deadline = turn.out.now() + request.max_wait;
@@ -34,10 +34,13 @@ impl Replicas {
 
     /// Whether a fetch need not wait any longer.
     // Source: DelayedFetch.tryComplete
-    fn is_ready(&self, request: &FetchRequest) -> bool {
+    fn is_ready(&self, request: &FetchRequest, turn: &Turn<'_, '_>) -> bool {
         request.topics.iter().any(|asked| {
             let partition = self.partitions.get(&asked.partition);
-            partition.is_none_or(|partition| has_some(partition, asked, reader_of(request)))
+            partition.is_none_or(|partition| {
+                has_some(partition, asked, reader_of(request))
+                    || is_misnamed(partition, request, turn)
+            })
         })
     }
 
@@ -169,7 +172,10 @@ fn read(
         answer.error = Some(turn.cache.refusal(&asked.partition));
         return answer;
     };
-    answer.error = partition.may_read(asked).err();
+    answer.error = match is_misnamed(partition, request, turn) {
+        true => Some(Error::InconsistentTopicId),
+        false => partition.may_read(asked).err(),
+    };
     if answer.error.is_some() {
         return answer;
     }
@@ -191,6 +197,17 @@ fn read(
         }
     }
     answer
+}
+
+/// Whether a client asks by an id that the log has not.
+// Source: ReplicaManager.readFromLog, KIP-516 (fetches name ids from 3.1 on)
+// Real: the fetch says the id; here it is the one that brokers tell clients now, because nobody
+// keeps an older one for long.
+fn is_misnamed(partition: &Partition, request: &FetchRequest, turn: &Turn<'_, '_>) -> bool {
+    let Some(known) = &partition.log.topic_id else { return false };
+    request.replica_id == BrokerId::NONE
+        && turn.settings.release.fetches_name_topic_ids()
+        && turn.cache.topic_id(&partition.tp.topic).is_some_and(|told| told != known)
 }
 
 /// Up to where a reader may read: a follower to the end, everybody else to the HW or the

@@ -67,7 +67,7 @@ impl Topics {
             };
         }
         write_configs(&ConfigType::Topics.entity(name.as_str()), &config, admin)?;
-        let data = topic_data(replicas, admin);
+        let data = topic_data(None, replicas, admin);
         admin.in_zookeeper(vec![create(znodes::topic(&name), data)])?;
         printed.push_str(&format!("Created topic \"{name}\".\n"));
         Ok(())
@@ -167,7 +167,11 @@ impl Topics {
                 let data = znodes::encode_config(&config);
                 admin.in_zookeeper(vec![Op::SetData { path, data, version: -1 }])?;
             }
-            let data = topic_data(replicas, admin);
+            let id = match admin.release().topics_have_ids() {
+                true => id_of(&name, admin)?,
+                false => None,
+            };
+            let data = topic_data(id, replicas, admin);
             let set = Op::SetData { path: znodes::topic(&name), data, version: -1 };
             admin.in_zookeeper(vec![set])?;
             printed.push_str("Adding partitions succeeded!\n");
@@ -391,9 +395,17 @@ fn partitions(
     Ok(partitions)
 }
 
-fn topic_data(replicas: Replicas, admin: &Admin<'_>) -> Bytes {
+/// The id that a topic's znode has at the moment.
+// Source: AdminZkClient.writeTopicPartitionAssignment (2.8)
+fn id_of(name: &TopicName, admin: &mut Admin<'_>) -> Told<Option<Arc<str>>> {
+    let read = admin.in_zookeeper(vec![get(znodes::topic(name))])?;
+    Ok(found(&read[0], TopicZnode::decode).and_then(|topic| topic.topic_id))
+}
+
+/// What a tool writes; a topic that it makes gets its id from the controller.
+fn topic_data(topic_id: Option<Arc<str>>, replicas: Replicas, admin: &Admin<'_>) -> Bytes {
     let settled = replicas.into_iter().map(|(of, to)| (of, ReplicaAssignment::settled(to)));
-    TopicZnode { topic_id: None, partitions: settled.collect() }.encode(admin.release())
+    TopicZnode { topic_id, partitions: settled.collect() }.encode(admin.release())
 }
 
 fn refuse(error: PlacementError, admin: &Admin<'_>) -> Halt {
