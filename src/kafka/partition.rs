@@ -363,10 +363,17 @@ impl Partition {
     }
 
     /// Where a follower's log parts from this one, if it does.
-    // Source: Partition.readRecords, KIP-595
-    pub fn diverging(&self, asked: &FetchPartition) -> Result<Option<EpochEndOffset>, Error> {
+    // Source: Partition.readRecords, KIP-595; LeaderEpochFileCache.endOffsetFor (1.1)
+    pub fn diverging(
+        &self,
+        asked: &FetchPartition,
+        release: Release,
+    ) -> Result<Option<EpochEndOffset>, Error> {
         let Some(last) = asked.last_fetched_epoch else { return Ok(None) };
-        let end = self.log.end_of_epoch(last).ok_or(Error::OffsetOutOfRange)?;
+        let mut end = self.log.end_of_epoch(last).ok_or(Error::OffsetOutOfRange)?;
+        if !release.leaders_tell_which_epoch_ends() {
+            end.leader_epoch = last;
+        }
         let diverges = end.leader_epoch < last || end.end_offset < asked.fetch_offset;
         Ok(diverges.then_some(end))
     }

@@ -223,6 +223,14 @@ impl Release {
         self <= Release::V0_10_2_2
     }
 
+    /// Whether a leader that is asked where an epoch ends says, too, which one it is that ends
+    /// there, since it may never have had the one asked for. Before that a follower cannot see how
+    /// far it has gone astray.
+    // Source: KIP-279 (2.0)
+    pub fn leaders_tell_which_epoch_ends(self) -> bool {
+        self >= Release::V2_3_1
+    }
+
     /// Whether leaders write their ISRs to ZooKeeper themselves, and note there that they did.
     // Source: ReplicationUtils.updateLeaderAndIsr, before KIP-497 (2.7)
     pub fn leaders_write_isrs(self) -> bool {

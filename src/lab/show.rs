@@ -7,9 +7,10 @@ use crate::cluster::laws::{Broken, LAWS};
 use crate::cluster::notation::{Line, Quoted, Told};
 use crate::cluster::{AnyProcess, Trouble};
 use crate::kafka::broker::{Broker, Phase, Running};
-use crate::kafka::client::Partitions;
+use crate::kafka::client::{Partitions, Shown};
 use crate::kafka::group_record::OffsetAndMetadata;
 use crate::kafka::lone;
+use crate::kafka::partition::Partition;
 use crate::kafka::words::Brokers;
 use crate::kafka::znodes::consumers::{ConsumerZnode, KeptGroup};
 use crate::sim::Power;
@@ -44,6 +45,7 @@ pub const SHOWS: &[Row] = &[
     Row { name: "servers", usage: "show servers", lines: servers },
     Row { name: "brokers", usage: "show brokers", lines: broker_phases },
     Row { name: "partition", usage: "show partition TOPIC-N", lines: partition },
+    Row { name: "records", usage: "show records TOPIC-N", lines: records },
     Row { name: "printed", usage: "show printed TOOL|CLIENT", lines: printed },
     Row { name: "word", usage: "show word SERVER WORD", lines: word },
     Row { name: "tree", usage: "show tree [PATH]", lines: tree },
@@ -167,17 +169,40 @@ fn lone_broker(lab: &Lab, broker: &lone::Broker) -> String {
 /// Each broker's replica of a partition.
 fn partition(lab: &Lab, line: &mut Line) -> Result<Vec<String>, Trouble> {
     let word = line.word("a partition like orders-0")?;
-    let replica = |(_, name, process): (_, &str, &AnyProcess)| {
-        let partitions = process.broker()?.running()?.replicas().partitions();
-        let mut partitions = partitions.filter(|partition| partition.tp.to_string() == word.text);
-        let partition = partitions.next()?;
+    let line = |name: &str, partition: &Partition| {
         let isr = partition.isr.iter().map(|id| id.to_string()).collect::<Vec<_>>().join(",");
         let isr = if partition.leads() { format!(" isr={isr}") } else { String::new() };
         let role = if partition.leads() { "leads" } else { "follows" };
         let (epoch, leo, hw) = (partition.leader_epoch, partition.log.end(), partition.hw);
-        Some(format!("{name:<7}  {role} leader-epoch={epoch}{isr} leo={leo} hw={hw}"))
+        format!("{name:<7}  {role} leader-epoch={epoch}{isr} leo={leo} hw={hw}")
     };
-    Ok(lab.cluster().processes().filter_map(replica).collect())
+    Ok(of_replicas(lab, &word.text, line))
+}
+
+/// What each replica of a partition has: offsets, values, and the leader epochs that took them.
+fn records(lab: &Lab, line: &mut Line) -> Result<Vec<String>, Trouble> {
+    let word = line.word("a partition like orders-0")?;
+    let line = |name: &str, partition: &Partition| {
+        let mut row = format!("{name:<7} ");
+        for batch in partition.log.batches() {
+            for (offset, record) in batch.enumerate() {
+                let (value, epoch) =
+                    (Shown::of(record.value.as_ref()), batch.partition_leader_epoch);
+                row.push_str(&format!(" {offset}={value}@{epoch}"));
+            }
+        }
+        row
+    };
+    Ok(of_replicas(lab, &word.text, line))
+}
+
+/// A line for each broker that has a replica of the partition.
+fn of_replicas(lab: &Lab, name: &str, line: impl Fn(&str, &Partition) -> String) -> Vec<String> {
+    let replica = |(_, broker, process): (_, &str, &AnyProcess)| {
+        let mut partitions = process.broker()?.running()?.replicas().partitions();
+        Some(line(broker, partitions.find(|partition| partition.tp.to_string() == name)?))
+    };
+    lab.cluster().processes().filter_map(replica).collect()
 }
 
 fn printed(lab: &Lab, line: &mut Line) -> Result<Vec<String>, Trouble> {

@@ -16,7 +16,7 @@ pub use judge::{Breach, Broken, Judge};
 pub use settled::{is_meant_to_run, settled, stuck};
 
 use super::{Cluster, Record, Trace};
-use crate::kafka::id::{ControllerEpoch, LeaderEpoch, Offset, TopicName, TopicPartition};
+use crate::kafka::id::{BrokerId, ControllerEpoch, LeaderEpoch, Offset, TopicName, TopicPartition};
 use crate::kafka::release::Release;
 use crate::kafka::znodes::StateZnode;
 use crate::sim::{OrdMap, ProcessId};
@@ -93,6 +93,13 @@ const LOSSES: Real = Releases(
     |release| release.followers_cut_to_their_hw() || release.elects_unclean_leaders_by_default(),
     "law.real.losses",
 );
+const PARTED: Real = Releases(
+    |release| {
+        let asks = release.followers_cut_to_their_hw() || !release.leaders_tell_which_epoch_ends();
+        asks || release.elects_unclean_leaders_by_default()
+    },
+    "law.real.losses",
+);
 const KEYS: Real = ByChoice("law.real.keys");
 const OLD_OFFSETS: Real = ByChoice("law.real.old-offsets");
 
@@ -123,7 +130,7 @@ laws! {
     "S10" "hw-is-below-the-end" Nobody Process(replicas::hw_is_below_the_end);
     "S11" "committed-is-in-sync" LOSSES Rest(replicas::committed_is_in_sync);
     "S12" "hw-never-falls" Nobody Process(replicas::hw_never_falls);
-    "S13" "committed-records-are-equal" LOSSES Rest(replicas::committed_records_are_equal);
+    "S13" "committed-records-are-equal" PARTED Rest(replicas::committed_records_are_equal);
     "S14" "acknowledged-records-stay" LOSSES Told(kafka::acknowledged_records_stay);
     "S16" "read-records-stay" LOSSES Told(kafka::read_records_stay);
     "S18" "keys-keep-their-partition" KEYS Told(kafka::keys_keep_their_partition);
@@ -164,8 +171,8 @@ struct Seen {
     watermarks: OrdMap<(ProcessId, TopicPartition), (LeaderEpoch, Offset)>,
     /// The highest controller epoch that a broker obeys.
     obeyed: OrdMap<ProcessId, ControllerEpoch>,
-    /// Up to where a partition's replicas have been compared.
-    compared: OrdMap<TopicPartition, Offset>,
+    /// Up to where a partition's leader and a follower have been compared.
+    compared: OrdMap<(TopicPartition, BrokerId), Offset>,
     /// The end of what was acknowledged by all in sync.
     acknowledged: OrdMap<TopicPartition, Offset>,
     /// The end of what has been read.

@@ -146,22 +146,25 @@ pub(super) fn committed_is_in_sync(_: &mut Seen, cluster: &Cluster) -> Verdict {
 pub(super) fn committed_records_are_equal(seen: &mut Seen, cluster: &Cluster) -> Verdict {
     let brokers = brokers(cluster);
     for (id, partition) in led(&brokers).filter(|(_, partition)| partition.hw > Offset(0)) {
-        let compared = seen.compared.get(&partition.tp).copied().unwrap_or(Offset(0));
-        if compared == partition.hw {
-            continue;
-        }
-        let mut whole = partition.hw;
         for &replica in partition.replicas.iter().filter(|replica| **replica != id) {
-            let Some(other) = other(&brokers, replica, partition) else { continue };
+            let pair = (partition.tp.clone(), replica);
+            let compared = seen.compared.get(&pair).copied();
+            let Some(other) = other(&brokers, replica, partition) else {
+                // It comes back with what its disk has, and is compared anew.
+                if compared.is_some() {
+                    seen.compared.remove(&pair);
+                }
+                continue;
+            };
             let until = partition.hw.min(other.hw);
-            whole = whole.min(until);
-            if let Some(at) = difference(partition, other, compared, until) {
+            if compared == Some(until) {
+                continue;
+            }
+            if let Some(at) = difference(partition, other, compared.unwrap_or(Offset(0)), until) {
                 let tp = &partition.tp;
                 return Err(format!("partition={tp} offset={at} leader={id} replica={replica}"));
             }
-        }
-        if whole != compared {
-            seen.compared.insert(partition.tp.clone(), whole);
+            seen.compared.insert(pair, until);
         }
     }
     Ok(())

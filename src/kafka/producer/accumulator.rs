@@ -27,6 +27,8 @@ pub(super) struct Batch {
     stamp: Option<ProducerStamp>,
     /// How often it was sent.
     pub(super) attempts: u32,
+    /// How often of these nobody took it: there was no connection.
+    pub(super) refused: u32,
 }
 
 impl Batch {
@@ -166,7 +168,14 @@ impl Accumulator {
             None => {
                 let since = out.now();
                 let records = vec![record];
-                queue.batches.push_back(Batch { records, bytes, since, stamp: None, attempts: 0 });
+                queue.batches.push_back(Batch {
+                    records,
+                    bytes,
+                    since,
+                    stamp: None,
+                    attempts: 0,
+                    refused: 0,
+                });
             }
         }
     }

@@ -19,7 +19,7 @@ use super::message::{
 };
 use super::record::RecordBatch;
 use super::words::{Message, Request as Ask, Timer, Words};
-use crate::sim::{Event, OrdMap, Outbox, Process, ProcessId, SimTime, Span};
+use crate::sim::{Event, OrdMap, OrdSet, Outbox, Process, ProcessId, SimTime, Span};
 
 mod accumulator;
 pub mod application;
@@ -55,6 +55,8 @@ pub struct Producer {
     settings: Arc<ProducerSettings>,
     view: ClusterView,
     calls: Calls<Purpose>,
+    /// Who has answered since it hung up last.
+    connected: OrdSet<ProcessId>,
     unplaced: VecDeque<Unplaced>,
     accumulator: Accumulator,
     identity: Option<(ProducerId, ProducerEpoch)>,
@@ -75,6 +77,7 @@ impl Producer {
         Producer {
             view: ClusterView::new(settings.bootstrap_servers.clone()),
             calls: Calls::new(settings.client_id.clone()),
+            connected: OrdSet::new(),
             unplaced: VecDeque::new(),
             accumulator: Accumulator::default(),
             identity: None,
@@ -420,7 +423,7 @@ impl Producer {
         if too_old {
             return self.fail(&partition, &batch, "TimeoutException", out);
         }
-        if batch.attempts > self.settings.retries {
+        if batch.attempts - batch.refused > self.settings.retries {
             return self.fail(&partition, &batch, error.exception(), out);
         }
         let fact = ProducerFact::SendAgain { partition: partition.clone(), error: error.name() };
@@ -430,14 +433,19 @@ impl Producer {
         self.rest(out);
     }
 
-    // Source: Sender.handleProduceResponse, completeBatch
+    // Source: Sender.handleProduceResponse, completeBatch; Sender.sendProducerData (what goes to a
+    // node that is not ready stays in the accumulator)
+    // Real: the connection is there, or is not; here whoever has answered since the last hangup has
+    // one, because TCP's handshake is below Kafka.
     fn hung_up(&mut self, peer: ProcessId, out: &mut Outbox<'_, Words>) {
+        let was_connected = self.connected.remove(&peer);
         self.view.failed(peer, out.now());
         self.coordinator_lost(peer);
         self.metadata_wanted = true;
         for purpose in self.calls.lost(peer).into_iter().rev() {
             if let Purpose::Produce(batches) = purpose {
-                for (partition, batch) in batches.into_iter().rev() {
+                for (partition, mut batch) in batches.into_iter().rev() {
+                    batch.refused += u32::from(!was_connected);
                     self.send_again(partition, batch, Error::NetworkException, out);
                 }
             }
@@ -503,6 +511,9 @@ impl Producer {
     fn answered(&mut self, answer: ResponseMessage, out: &mut Outbox<'_, Words>) {
         let Some((peer, purpose)) = self.calls.answered(answer.correlation_id) else { return };
         self.view.worked(peer);
+        if !self.connected.contains(&peer) {
+            self.connected.insert(peer);
+        }
         match (purpose, answer.response) {
             (Purpose::Metadata, Response::Metadata(told)) => self.learn(told, out),
             (Purpose::InitProducerId, Response::InitProducerId(told)) => self.named(&told, out),

@@ -44,10 +44,12 @@ impl Replicas {
         let rules = rules(self.me, 1, &lives, turn.settings);
         let Some(partition) = self.partitions.get_mut(tp) else { return true };
         let partition = Arc::make_mut(partition);
-        if answers_otherwise(partition, asked) || asked.fetch_offset > partition.log.end() {
+        let release = turn.settings.release;
+        if answers_otherwise(partition, asked, release) || asked.fetch_offset > partition.log.end()
+        {
             return true;
         }
-        let has_some = has_some(partition, asked, (follower, Isolation::ReadUncommitted));
+        let has_some = has_some(partition, asked, (follower, Isolation::ReadUncommitted), release);
         let now = turn.out.now();
         let moved = partition.fetched_by(follower, asked.fetch_offset, now);
         if let Some(wish) = partition.expand_isr(follower, rules) {

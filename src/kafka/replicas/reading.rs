@@ -13,6 +13,7 @@ use crate::kafka::message::{
     ListOffsetsResponse, PartitionFetchResponse,
 };
 use crate::kafka::partition::{Partition, Role};
+use crate::kafka::release::Release;
 use crate::kafka::wire::Caller;
 use crate::sim::Span;
 
@@ -38,7 +39,7 @@ impl Replicas {
         request.topics.iter().any(|asked| {
             let partition = self.partitions.get(&asked.partition);
             partition.is_none_or(|partition| {
-                has_some(partition, asked, reader_of(request))
+                has_some(partition, asked, reader_of(request), turn.settings.release)
                     || is_misnamed(partition, request, turn)
             })
         })
@@ -68,7 +69,7 @@ impl Replicas {
             let has_news = |partition: &Arc<Partition>| {
                 told != Some(partition.hw)
                     || asked.fetch_offset != partition.log.end()
-                    || answers_otherwise(partition, asked)
+                    || answers_otherwise(partition, asked, turn.settings.release)
             };
             // A follower is told only of partitions of which there is something to tell.
             // Source: FetchSession (KIP-227): CachedPartition.maybeUpdateResponseData
@@ -141,16 +142,25 @@ pub(super) fn reader_of(request: &FetchRequest) -> Reader {
 }
 
 /// Whether there is something to answer of one partition: records, or a refusal.
-pub(super) fn has_some(partition: &Partition, asked: &FetchPartition, reader: Reader) -> bool {
+pub(super) fn has_some(
+    partition: &Partition,
+    asked: &FetchPartition,
+    reader: Reader,
+    release: Release,
+) -> bool {
     let limit = limit_for(partition, reader);
     asked.fetch_offset > partition.log.end()
         || partition.log.holds_any(asked.fetch_offset, limit)
-        || answers_otherwise(partition, asked)
+        || answers_otherwise(partition, asked, release)
 }
 
 /// Whether the answer is not about records: a refusal, or where the logs part.
-pub(super) fn answers_otherwise(partition: &Partition, asked: &FetchPartition) -> bool {
-    partition.may_read(asked).is_err() || partition.diverging(asked) != Ok(None)
+pub(super) fn answers_otherwise(
+    partition: &Partition,
+    asked: &FetchPartition,
+    release: Release,
+) -> bool {
+    partition.may_read(asked).is_err() || partition.diverging(asked, release) != Ok(None)
 }
 
 fn read(
@@ -180,7 +190,7 @@ fn read(
         return answer;
     }
     answer.high_watermark = partition.hw;
-    match partition.diverging(asked) {
+    match partition.diverging(asked, turn.settings.release) {
         Err(error) => answer.error = Some(error),
         Ok(Some(end)) => answer.diverging_epoch = Some(end),
         Ok(None) if asked.fetch_offset > partition.log.end() => {

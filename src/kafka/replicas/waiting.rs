@@ -28,12 +28,12 @@ impl Replicas {
 
     /// A partition has moved: looks at all that wait for it.
     pub(super) fn wake(&mut self, tp: &TopicPartition, turn: &mut Turn<'_, '_>) {
-        let partition = self.partitions.get(tp);
+        let (partition, release) = (self.partitions.get(tp), turn.settings.release);
         // What a fetch asks of other partitions has not moved: it would have been looked at then.
         let is_ready = |waiting: &WaitingFetch| {
             let asked = waiting.request.topics.iter().find(|asked| asked.partition == *tp);
             asked.is_some_and(|asked| {
-                partition.is_none_or(|p| has_some(p, asked, reader_of(&waiting.request)))
+                partition.is_none_or(|p| has_some(p, asked, reader_of(&waiting.request), release))
             })
         };
         let ready = self.fetches.iter().filter(|(_, waiting)| is_ready(waiting));
