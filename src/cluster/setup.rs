@@ -158,8 +158,7 @@ impl Setup {
         let settings = kafka::settings::Settings::new(BrokerId(id), &name, port);
         let mut settings = settings.of_release(self.release);
         for (name, value) in &self.settings {
-            let of_broker = [kafka::settings::Settings::NAMES, kafka::settings::Settings::OF_LONE];
-            if of_broker.iter().any(|names| names.contains(&&**name)) {
+            if kafka::settings::Settings::knows(name) {
                 settings.set(name, value).expect("checked when it was set");
             }
         }

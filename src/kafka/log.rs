@@ -1,20 +1,21 @@
 //! A partition's log: batches with offsets, where leader epochs begin, and what producers have
 //! sent.
 //!
-//! Not here: who may write to it (`partition`), and HWs.
-//! Real: segments, indexes, retention and compaction; here one list of batches that keeps all,
-//! because nothing that is shown depends on them yet.
+//! Not here: who may write to it (`partition`), HWs, and in which files it lies (`segments`).
 //!
-//! *Invariant: offsets grow without gaps; an epoch begins where the one before it ends.*
+//! *Invariant: offsets grow, without gaps but where old values of a key were taken out; an epoch
+//! begins where the one before it ends.*
 // Source: UnifiedLog, LeaderEpochFileCache, ProducerStateManager (3.9)
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::error::Error;
 use super::id::{LeaderEpoch, Offset, ProducerEpoch, ProducerId};
 use super::message::{EpochEndOffset, TransactionResult};
 use super::record::{Content, Record, RecordBatch};
-use crate::sim::{List, OrdMap};
+use super::segments::{LogConfig, Segments};
+use crate::sim::{List, OrdMap, OrdSet, SimTime};
 
 /// How many batches of a producer are remembered.
 // Source: ProducerStateEntry.NUM_BATCHES_TO_RETAIN
@@ -47,7 +48,7 @@ struct Ended {
 }
 
 /// The log of one replica.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionLog {
     /// The id of the topic that it belongs to, as the controller told it first (2.8+,
     /// `partition.metadata`).
@@ -57,6 +58,23 @@ pub struct PartitionLog {
     epochs: List<(LeaderEpoch, Offset)>,
     producers: OrdMap<ProducerId, Producer>,
     ended: List<Ended>,
+    /// Its segments, unless all is in one from 0 on and stays there.
+    segments: Option<Box<Segments>>,
+}
+
+/// Whoever stays in one segment is what they were before there were any.
+impl Hash for PartitionLog {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.topic_id.hash(state);
+        self.batches.hash(state);
+        self.end.hash(state);
+        self.epochs.hash(state);
+        self.producers.hash(state);
+        self.ended.hash(state);
+        if let Some(segments) = &self.segments {
+            segments.hash(state);
+        }
+    }
 }
 
 impl Default for PartitionLog {
@@ -68,6 +86,7 @@ impl Default for PartitionLog {
             epochs: List::new(),
             producers: OrdMap::new(),
             ended: List::new(),
+            segments: None,
         }
     }
 }
@@ -75,7 +94,120 @@ impl Default for PartitionLog {
 impl PartitionLog {
     /// Where it begins.
     pub fn start(&self) -> Offset {
-        Offset(0)
+        self.segments.as_ref().map_or(Offset(0), |segments| segments.start)
+    }
+
+    /// Its segments, if it does not stay in one.
+    pub fn segments(&self) -> Option<&Segments> {
+        self.segments.as_deref()
+    }
+
+    /// Where the segment begins that is written to.
+    pub fn active_base(&self) -> Offset {
+        self.segments.as_ref().map_or(Offset(0), |segments| segments.active().base)
+    }
+
+    /// Whether offsets may be missing.
+    pub fn may_have_holes(&self) -> bool {
+        self.segments.as_ref().is_some_and(|segments| segments.has_compacted)
+    }
+
+    /// Is kept so from now on. What is there already stays in one segment.
+    pub fn keep(&mut self, config: LogConfig) {
+        match &mut self.segments {
+            Some(segments) => segments.keep(config),
+            None => {
+                let segments = Segments::of(config, Offset(0), self.batches.iter());
+                self.segments = Some(Box::new(segments));
+            }
+        }
+    }
+
+    /// Deletes the segments that are too old or too many; how many.
+    // Source: UnifiedLog.deleteOldSegments, LeaderEpochFileCache.truncateFromStart
+    pub fn delete_old(&mut self, now: SimTime, hw: Offset) -> usize {
+        let end = self.end;
+        let Some(segments) = &mut self.segments else { return 0 };
+        let count = segments.overdue(now, hw, end);
+        if count > 0 {
+            segments.delete(count, now, end);
+            let (first, start) = (segments.list[0].base, segments.start);
+            self.batches =
+                self.batches.iter().filter(|batch| batch.base_offset >= first).cloned().collect();
+            self.ended = self.ended.iter().filter(|ended| ended.last >= start).copied().collect();
+            let (old, mut kept): (Vec<_>, Vec<_>) =
+                self.epochs.iter().partition(|(_, begin)| *begin <= start);
+            kept.splice(..0, old.last().map(|(epoch, _)| (*epoch, start)));
+            self.epochs = kept.into_iter().collect();
+        }
+        count
+    }
+
+    /// The leader's log begins there now; the files go at the next look.
+    // Source: UnifiedLog.maybeIncrementLogStartOffset
+    pub fn advance_start(&mut self, to: Offset) {
+        let to = to.min(self.end);
+        if let Some(segments) = self.segments.as_mut().filter(|segments| segments.start < to) {
+            segments.start = to;
+        }
+    }
+
+    /// Forgets everything, and begins there.
+    // Source: UnifiedLog.truncateFullyAndStartAt
+    pub fn begin_at(&mut self, start: Offset) {
+        if let Some(segments) = &mut self.segments {
+            segments.begin_at(start);
+            let (segments, topic_id) = (self.segments.take(), self.topic_id.take());
+            *self = PartitionLog { end: start, segments, topic_id, ..PartitionLog::default() };
+        }
+    }
+
+    /// Takes old values of keys out, if enough is new; how many records stay, of how many.
+    // Source: LogCleaner.cleanFilthiestLog, Cleaner.buildOffsetMap, Cleaner.cleanSegments
+    // Real: a batch keeps its first and last offset, whatever is taken out of it, and the last of a
+    // producer stays without records; here what is left of one without a gap is a batch of its own,
+    // because each batch counts its records.
+    pub fn clean(&mut self, now: SimTime, hw: Offset) -> Option<(usize, usize)> {
+        let decided = self.last_stable_offset(hw);
+        let limit = self.segments.as_ref()?.cleanable(decided)?;
+        let old: Vec<RecordBatch> =
+            self.batches.iter().filter(|batch| batch.base_offset < limit).cloned().collect();
+        let (mut newer, mut kept, mut of) = (OrdSet::<Arc<str>>::new(), Vec::new(), 0);
+        for batch in old.iter().rev() {
+            let aborted = self.is_aborted(batch);
+            let segments = self.segments.as_mut()?;
+            for place in (0..batch.records.len()).rev() {
+                let (record, offset) = (&batch.records[place], batch.base_offset.0 + place as i64);
+                let is_last = |key: &Content| newer.insert(key.to_string().into());
+                of += 1;
+                let stays = batch.marker().is_some()
+                    || (!aborted
+                        && record.key.as_ref().is_some_and(is_last)
+                        && (record.value.is_some() || segments.still(Offset(offset), now)));
+                if stays {
+                    kept.push((Offset(offset), batch, record));
+                }
+            }
+        }
+        kept.reverse();
+        let mut batches = joined(&kept);
+        let rest = self.batches.iter().filter(|batch| batch.base_offset >= limit);
+        batches.extend(rest.cloned());
+        self.segments.as_mut()?.cleaned(limit, batches.iter());
+        let count = kept.len();
+        self.batches = batches.into_iter().collect();
+        Some((count, of))
+    }
+
+    /// Whether a batch is of a transaction that was aborted.
+    // Source: CleanedTransactionMetadata.onBatchRead
+    fn is_aborted(&self, batch: &RecordBatch) -> bool {
+        let producer = batch.producer.filter(|_| batch.is_transactional).map(|p| p.producer_id);
+        self.ended.iter().any(|ended| {
+            Some(ended.producer) == producer
+                && ended.result == TransactionResult::Abort
+                && (ended.first..ended.last).contains(&batch.base_offset)
+        })
     }
 
     /// The offset that the next record gets (LEO).
@@ -127,7 +259,8 @@ impl PartitionLog {
 
     /// Appends as follower.
     pub fn append_fetched(&mut self, batch: RecordBatch) {
-        assert_eq!(batch.base_offset, self.end, "a follower's log has no gaps");
+        let follows = batch.base_offset == self.end;
+        assert!(follows || self.may_have_holes(), "a follower's log has no gaps");
         self.begin_epoch(batch.partition_leader_epoch);
         self.store(batch);
     }
@@ -135,6 +268,9 @@ impl PartitionLog {
     fn store(&mut self, batch: RecordBatch) {
         self.end = batch.next_offset();
         self.remember(&batch);
+        if let Some(segments) = &mut self.segments {
+            segments.take(&batch);
+        }
         self.batches.push(batch);
     }
 
@@ -200,8 +336,10 @@ impl PartitionLog {
     }
 
     /// The first record that is not older than this.
-    pub fn find_time(&self, time: crate::sim::SimTime) -> Option<Offset> {
-        self.records().find(|(_, record)| record.timestamp >= time).map(|(offset, _)| offset)
+    pub fn find_time(&self, time: SimTime) -> Option<Offset> {
+        let start = self.start();
+        let mut records = self.records().filter(|(offset, _)| *offset >= start);
+        records.find(|(_, record)| record.timestamp >= time).map(|(offset, _)| offset)
     }
 
     /// Where the batch begins that lies so many before the one that holds an offset.
@@ -249,6 +387,9 @@ impl PartitionLog {
     /// written in it: it is what a leader leaves that was replaced before it had appended.
     // Source: UnifiedLog.truncateTo
     pub fn truncate(&mut self, to: Offset) {
+        if to < self.start() {
+            return self.begin_at(to);
+        }
         while self.epochs.last().is_some_and(|&(_, start)| start >= to.min(self.end)) {
             self.epochs.pop();
         }
@@ -258,7 +399,10 @@ impl PartitionLog {
         while self.batches.last().is_some_and(|batch| batch.next_offset() > to) {
             self.batches.pop();
         }
-        self.end = self.batches.last().map_or(Offset(0), RecordBatch::next_offset);
+        self.end = self.batches.last().map_or(self.start(), RecordBatch::next_offset);
+        if let Some(segments) = &mut self.segments {
+            segments.cut(to, self.batches.iter());
+        }
         self.producers = OrdMap::new();
         self.ended = List::new();
         for batch in self.batches.clone().iter() {
@@ -324,6 +468,32 @@ impl PartitionLog {
             _ => Ok(None),
         }
     }
+}
+
+/// Records that stay, as batches: those of one batch that follow each other are one.
+fn joined(kept: &[(Offset, &RecordBatch, &Record)]) -> Vec<RecordBatch> {
+    let mut batches = Vec::new();
+    let mut rest = kept;
+    while let Some(&(base, batch, _)) = rest.first() {
+        let follow = |place: usize, (offset, of, _): &(Offset, &RecordBatch, &Record)| {
+            of.base_offset == batch.base_offset && offset.0 == base.0 + place as i64
+        };
+        let count = (0..rest.len()).take_while(|&place| follow(place, &rest[place])).count();
+        let records: Vec<Record> = rest[..count].iter().map(|(_, _, r)| (*r).clone()).collect();
+        let skipped = i32::try_from(base.0 - batch.base_offset.0).expect("batches are small");
+        let producer = batch.producer.map(|stamp| super::record::ProducerStamp {
+            base_sequence: stamp.base_sequence + skipped,
+            ..stamp
+        });
+        batches.push(RecordBatch {
+            base_offset: base,
+            producer,
+            records: records.into(),
+            ..batch.clone()
+        });
+        rest = &rest[count..];
+    }
+    batches
 }
 
 /// About how many bytes a batch takes.

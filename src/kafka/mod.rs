@@ -32,6 +32,7 @@ pub mod producer;
 pub mod record;
 pub mod release;
 pub mod replicas;
+pub mod segments;
 pub mod settings;
 #[cfg(test)]
 mod straw;

@@ -136,7 +136,7 @@ impl Partition {
     pub fn new(tp: TopicPartition, log: PartitionLog, checkpointed_hw: Offset) -> Partition {
         Partition {
             tp,
-            hw: checkpointed_hw,
+            hw: checkpointed_hw.max(log.start()),
             checkpointed_hw,
             log,
             leader: BrokerId::NONE,
@@ -402,7 +402,7 @@ impl Partition {
     /// Cuts the log; the HW goes with it.
     pub fn truncate(&mut self, to: Offset) {
         self.log.truncate(to);
-        self.hw = self.hw.min(self.log.end());
+        self.hw = self.hw.min(self.log.end()).max(self.log.start());
     }
 }
 

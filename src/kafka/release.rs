@@ -217,6 +217,18 @@ impl Release {
         self >= Release::V1_1_1
     }
 
+    /// Whether brokers take old values of keys out of compacted logs unless told not to.
+    // Source: KAFKA-2655 (0.9.0.1): log.cleaner.enable=true
+    pub fn cleans_logs_by_default(self) -> bool {
+        self >= Release::V0_10_2_2
+    }
+
+    /// Whether a segment has an index by time, too.
+    // Source: KIP-33 (0.10.1)
+    pub fn logs_are_indexed_by_time(self) -> bool {
+        self >= Release::V0_10_2_2
+    }
+
     /// Whether a follower cuts its log to its HW before it fetches, since logs know no epochs.
     // Source: before KIP-101 (0.11)
     pub fn followers_cut_to_their_hw(self) -> bool {

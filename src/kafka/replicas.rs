@@ -30,6 +30,7 @@ use crate::sim::{OrdMap, SimTime, Span};
 mod appending;
 mod following;
 mod isr;
+mod keeping;
 mod obeying;
 mod reading;
 mod waiting;
@@ -166,6 +167,9 @@ impl Replicas {
         isr::look_later(turn);
         let every = turn.settings.replica_high_watermark_checkpoint_interval;
         turn.out.arm(BrokerTimer::HighWatermarkCheckpoint, every);
+        if self.stored.values().any(|stored| stored.log.segments().is_some()) {
+            keeping::look_later(turn);
+        }
     }
 
     /// The highest epoch of a controller that was heard of.
@@ -207,11 +211,6 @@ impl Replicas {
     /// What others have to hear of.
     pub fn take_notes(&mut self) -> Vec<Note> {
         std::mem::take(&mut self.notes)
-    }
-
-    /// Takes a topic's settings.
-    pub fn configure(&mut self, topic: TopicName, config: Config) {
-        self.configs.insert(topic, Arc::new(config));
     }
 
     /// A topic's own settings, as far as they are known here.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::id::{BrokerId, PARTS};
 use super::release::Release;
+use super::segments;
 use crate::sim::{OrdMap, ProcessId, Span};
 use crate::zk::ensemble::Address;
 
@@ -194,6 +195,11 @@ macro_rules! by_name {
         impl Settings {
             /// Sets one setting by its real name: `replica.lag.time.max.ms`, `30000`.
             pub fn set(&mut self, name: &str, value: &str) -> Result<(), SettingError> {
+                if let Some((known, _)) = segments::SETTINGS.iter().find(|known| known.0 == name) {
+                    segments::check(known, value)?;
+                    self.others.insert(name.into(), value.into());
+                    return Ok(());
+                }
                 match name {
                     $($name => {
                         let wrong = |wanted| {
@@ -220,7 +226,7 @@ macro_rules! by_name {
             pub fn value(&self, name: &str) -> Option<String> {
                 match name {
                     $($name => Some(shown::$kind(&self.$field)),)*
-                    _ => self.lone_value(name),
+                    _ => segments::value(name, self).or_else(|| self.lone_value(name)),
                 }
             }
         }
@@ -280,8 +286,17 @@ impl Settings {
     pub fn names(release: Release) -> Vec<&'static str> {
         match release.brokers_are_alone() {
             true => ["num.partitions"].iter().chain(Self::OF_LONE).copied().collect(),
-            false => Self::NAMES.to_vec(),
+            false => {
+                let of_logs = segments::SETTINGS.iter().map(|(name, _)| *name);
+                Self::NAMES.iter().copied().chain(of_logs).collect()
+            }
         }
+    }
+
+    /// Whether [`Settings::set`] takes it.
+    pub fn knows(name: &str) -> bool {
+        let of_logs = segments::SETTINGS.iter().any(|(known, _)| *known == name);
+        of_logs || Self::NAMES.contains(&name) || Self::OF_LONE.contains(&name)
     }
 
     fn lone_value(&self, name: &str) -> Option<String> {

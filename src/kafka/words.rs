@@ -87,6 +87,10 @@ pub enum BrokerTimer {
     Flush,
     /// The registration that is in the way may be gone (0.8).
     RegisterAgain,
+    /// Old segments are to be looked for.
+    LogRetention,
+    /// Old values of keys are to be looked for.
+    LogCleaner,
 }
 
 /// What is being written to disks.
@@ -148,6 +152,10 @@ crate::facts! {
         "shutdown-done" => ShutdownDone { broker: BrokerId },
         "topic-registered" => TopicRegistered { broker: BrokerId, topic: TopicName, partitions: i32 },
         "record-stored" => RecordStored { partition: TopicPartition, offset: Offset, value: Shown },
+        "log-rolled" => LogRolled { partition: TopicPartition, base: Offset },
+        "segments-deleted" => SegmentsDeleted { partition: TopicPartition, segments: i32, start: Offset },
+        "log-begun-anew" => LogBegunAnew { partition: TopicPartition, leader: BrokerId, from: Offset, start: Offset },
+        "log-cleaned" => LogCleaned { partition: TopicPartition, kept: u64, of: u64 },
     }
 }
 
@@ -247,6 +255,8 @@ impl BrokerTimer {
             BrokerTimer::IsrPropagation => "isr-propagation",
             BrokerTimer::Transactions => "transactions",
             BrokerTimer::Flush => "flush",
+            BrokerTimer::LogRetention => "log-retention",
+            BrokerTimer::LogCleaner => "log-cleaner",
         }
     }
 }

@@ -170,13 +170,25 @@ pub(super) fn committed_records_are_equal(seen: &mut Seen, cluster: &Cluster) ->
     Ok(())
 }
 
-/// The first offset at which two replicas differ, of those that are new and some before them.
+/// The first offset at which two replicas differ, of those that are new and some before them. Each
+/// deletes and compacts by its own clock: what only one still has is no difference then.
 fn difference(one: &Partition, other: &Partition, from: Offset, until: Offset) -> Option<Offset> {
     let from = one.log.before(from.min(until), COMPARED);
+    let from = from.max(one.log.start()).max(other.log.start());
     let (a, b) = (one.log.read(from, until, i32::MAX), other.log.read(from, until, i32::MAX));
     let (a, b) = (records(&a, from, until), records(&b, from, until));
-    let differ = a.iter().zip(&b).find(|(a, b)| a != b).map(|(a, _)| a.0);
-    differ.or_else(|| (a.len() != b.len()).then_some(until))
+    let holes = one.log.may_have_holes() || other.log.may_have_holes();
+    let (mut i, mut j) = (0, 0);
+    while i < a.len() && j < b.len() {
+        let (mine, its) = (a[i].0, b[j].0);
+        let differ = if mine == its { a[i] != b[j] } else { !holes };
+        if differ {
+            return Some(mine.min(its));
+        }
+        i += usize::from(mine <= its);
+        j += usize::from(its <= mine);
+    }
+    (!holes && (i < a.len() || j < b.len())).then_some(until)
 }
 
 fn records(batches: &[RecordBatch], from: Offset, until: Offset) -> Vec<(Offset, &Record)> {

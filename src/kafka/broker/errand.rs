@@ -252,7 +252,8 @@ impl Running {
             None => {}
             Some(Errand::Config(topic)) => {
                 let config = found(&replies[0], znodes::decode_config);
-                self.replicas.configure(topic, config.unwrap_or_default());
+                let config = config.unwrap_or_default();
+                self.replicas.configure(topic, config, turn!(self, site, out));
             }
             Some(Errand::Create(create)) => self.created(number, create, &replies, site, out),
             Some(Errand::Partitions(add)) => self.partitions_read(number, add, &replies, site, out),

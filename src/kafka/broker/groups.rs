@@ -169,7 +169,7 @@ impl Running {
             let unclean = config.get("unclean.leader.election.enable").map(|value| &**value);
             let allowed = unclean == Some("true");
             if self.replicas.config(&topic).is_some() {
-                self.replicas.configure(topic.clone(), config);
+                self.replicas.configure(topic.clone(), config, turn!(self, site, out));
             }
             if allowed {
                 let event = ControllerEvent::UncleanLeadersAllowed(topic);

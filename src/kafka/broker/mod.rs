@@ -443,6 +443,8 @@ impl Running {
             BrokerTimer::RegisterAgain => self.register_again(site, out),
             BrokerTimer::Transactions => self.transactions_due(site, out),
             BrokerTimer::Loopback | BrokerTimer::Flush => {}
+            BrokerTimer::LogRetention => self.replicas.delete_old_segments(turn),
+            BrokerTimer::LogCleaner => self.replicas.clean_logs(turn),
         }
     }
 

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use super::keeping::tell_of_roll;
 use super::{Note, Part, Replicas, Waiter, WaitingProduce};
 use crate::kafka::broker::Turn;
 use crate::kafka::error::Error;
@@ -89,10 +90,12 @@ impl Replicas {
         }
         let required = Offset(i64::from(batch.count()));
         let epoch = partition.leader_epoch;
+        let active = partition.log.active_base();
         let base = match partition.log.append(batch, epoch) {
             Ok(base) => base,
             Err(error) => return Part::Known(Err(error)),
         };
+        tell_of_roll(partition, active, turn);
         self.raise_hw(tp, turn);
         self.wake(tp, turn);
         match acks {

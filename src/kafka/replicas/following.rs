@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::Replicas;
+use super::keeping::tell_of_roll;
 use crate::kafka::broker::Turn;
 use crate::kafka::error::Error;
 use crate::kafka::id::{BrokerId, Offset, TopicName, TopicPartition};
@@ -14,6 +15,7 @@ use crate::kafka::message::{
 };
 use crate::kafka::partition::Partition;
 use crate::kafka::release::Release;
+use crate::kafka::segments::LogConfig;
 use crate::kafka::settings::Settings;
 use crate::kafka::wire::Purpose;
 use crate::kafka::words::{BrokerFact, BrokerTimer};
@@ -133,6 +135,12 @@ impl Replicas {
             let unclean = may_lead_unclean(&self.configs, &answer.partition, turn.settings);
             let Some(partition) = self.partitions.get_mut(&answer.partition) else { continue };
             match answer.error {
+                Some(Error::OffsetOutOfRange) if answer.log_start_offset > partition.log.end() => {
+                    let own = self.configs.get(&answer.partition.topic).map(|own| &**own);
+                    let config = LogConfig::of(own, turn.settings);
+                    let partition = Arc::make_mut(partition);
+                    begin_anew(partition, answer.log_start_offset, config, turn);
+                }
                 // Real: the topic's settings are read in ZooKeeper first; here it is asked once
                 // more, when the broker has read them.
                 Some(Error::OffsetOutOfRange) if since > SimTime::ZERO => {
@@ -203,6 +211,24 @@ fn out_of_range(
     ControlFlow::Continue(())
 }
 
+/// All that a follower has is older than what its leader has kept.
+// Source: AbstractFetcherThread.fetchOffsetAndTruncate, UnifiedLog.truncateFullyAndStartAt
+// Real: the follower asks with ListOffsets where the leader's log begins; here the refused fetch
+// says so, because what comes of it is the same.
+fn begin_anew(
+    partition: &mut Partition,
+    start: Offset,
+    config: LogConfig,
+    turn: &mut Turn<'_, '_>,
+) {
+    let (tp, from) = (partition.tp.clone(), partition.log.end());
+    partition.log.keep(config);
+    partition.log.begin_at(start);
+    partition.hw = start;
+    let (partition, leader) = (tp, partition.leader);
+    turn.out.tell(BrokerFact::LogBegunAnew { partition, leader, from, start });
+}
+
 /// A follower takes what it has fetched.
 // Source: ReplicaFetcherThread.processPartitionData, truncateOnFetchResponse
 fn take_fetched(
@@ -219,10 +245,14 @@ fn take_fetched(
         let partition = partition.tp.clone();
         return turn.out.tell(BrokerFact::Truncated { partition, to, from });
     }
+    let active = partition.log.active_base();
     for batch in answer.records {
-        if batch.base_offset == partition.log.end() {
+        let (base, end) = (batch.base_offset, partition.log.end());
+        if base == end || (base > end && partition.log.may_have_holes()) {
             partition.log.append_fetched(batch);
         }
     }
-    partition.hw = answer.high_watermark.min(partition.log.end()).max(Offset(0));
+    tell_of_roll(partition, active, turn);
+    partition.log.advance_start(answer.log_start_offset);
+    partition.hw = answer.high_watermark.min(partition.log.end()).max(partition.log.start());
 }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::reading::{answers_otherwise, has_some};
+use super::reading::{answers_otherwise, has_some, is_out_of_range};
 use super::{ASK_AGAIN, Replicas};
 use crate::kafka::broker::Turn;
 use crate::kafka::control::{AlterPartitionRequest, AlterPartitionResponse, AlteredPartition};
@@ -45,8 +45,7 @@ impl Replicas {
         let Some(partition) = self.partitions.get_mut(tp) else { return true };
         let partition = Arc::make_mut(partition);
         let release = turn.settings.release;
-        if answers_otherwise(partition, asked, release) || asked.fetch_offset > partition.log.end()
-        {
+        if answers_otherwise(partition, asked, release) || is_out_of_range(partition, asked) {
             return true;
         }
         let has_some = has_some(partition, asked, (follower, Isolation::ReadUncommitted), release);

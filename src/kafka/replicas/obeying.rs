@@ -113,6 +113,8 @@ impl Replicas {
         self.stop_fetching(tp);
         self.forget_wish(tp);
         let (me, now) = (self.me, turn.out.now());
+        self.serve(state);
+        self.keep(tp, turn);
         let partition = self.serve(state);
         let is_new = partition.make_leader(state, me, now);
         if is_new {
@@ -136,6 +138,8 @@ impl Replicas {
     ) {
         let tp = &state.partition;
         self.forget_wish(tp);
+        self.serve(state);
+        self.keep(tp, turn);
         let partition = self.serve(state);
         let (led, before) = (partition.leads(), partition.leader);
         partition.make_follower(state);

@@ -149,7 +149,7 @@ pub(super) fn has_some(
     release: Release,
 ) -> bool {
     let limit = limit_for(partition, reader);
-    asked.fetch_offset > partition.log.end()
+    is_out_of_range(partition, asked)
         || partition.log.holds_any(asked.fetch_offset, limit)
         || answers_otherwise(partition, asked, release)
 }
@@ -190,10 +190,11 @@ fn read(
         return answer;
     }
     answer.high_watermark = partition.hw;
+    answer.log_start_offset = partition.log.start();
     match partition.diverging(asked, turn.settings.release) {
         Err(error) => answer.error = Some(error),
         Ok(Some(end)) => answer.diverging_epoch = Some(end),
-        Ok(None) if asked.fetch_offset > partition.log.end() => {
+        Ok(None) if is_out_of_range(partition, asked) => {
             answer.error = Some(Error::OffsetOutOfRange);
             answer.diverging_epoch = partition.end_for(request.replica_id);
         }
@@ -218,6 +219,12 @@ fn is_misnamed(partition: &Partition, request: &FetchRequest, turn: &Turn<'_, '_
     request.replica_id == BrokerId::NONE
         && turn.settings.release.fetches_name_topic_ids()
         && turn.cache.topic_id(&partition.tp.topic).is_some_and(|told| told != known)
+}
+
+/// Whether an offset is beyond the log, or below where it begins.
+// Source: LocalLog.read, UnifiedLog.checkLogStartOffset
+pub(super) fn is_out_of_range(partition: &Partition, asked: &FetchPartition) -> bool {
+    asked.fetch_offset > partition.log.end() || asked.fetch_offset < partition.log.start()
 }
 
 /// Up to where a reader may read: a follower to the end, everybody else to the HW or the

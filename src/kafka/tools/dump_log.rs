@@ -84,7 +84,8 @@ fn dump_record(record: &Record, sequence: i32) -> String {
     format!("{head} key: {key} payload: {payload}")
 }
 
-fn newest(batch: &RecordBatch) -> SimTime {
+/// The time of a batch's newest record.
+pub fn newest(batch: &RecordBatch) -> SimTime {
     batch.records.iter().map(|record| record.timestamp).max().unwrap_or(SimTime::ZERO)
 }
 
@@ -104,7 +105,7 @@ fn base_sequence(batch: &RecordBatch) -> i32 {
 
 /// The bytes of a batch: 61 of overhead, and its records.
 // Source: DefaultRecordBatch.RECORD_BATCH_OVERHEAD
-fn batch_size(batch: &RecordBatch) -> u64 {
+pub fn batch_size(batch: &RecordBatch) -> u64 {
     let first = batch.records.first().map_or(SimTime::ZERO, |record| record.timestamp);
     let records = (0..).zip(batch.records.iter()).map(|(place, record)| {
         let body = record_body(record, record.timestamp.since(first).as_ms(), place);

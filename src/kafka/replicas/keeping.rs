@@ -1,0 +1,107 @@
+//! Keeping: as topics' settings say, old segments are deleted and old values of keys taken out.
+//!
+//! *Invariant: a broker none of whose logs is kept so does nothing of this, and waits for nothing.*
+
+use std::sync::Arc;
+
+use super::Replicas;
+use crate::kafka::broker::Turn;
+use crate::kafka::id::{Offset, TopicName, TopicPartition};
+use crate::kafka::partition::Partition;
+use crate::kafka::segments::{CLEANER_BACKOFF, LogConfig, RETENTION_CHECK, cleans, every};
+use crate::kafka::words::{BrokerFact, BrokerTimer};
+use crate::kafka::znodes::Config;
+use crate::sim::Span;
+
+/// After how long a broker looks for old segments first.
+// Source: LogManager.InitialTaskDelayMs
+const FIRST_LOOK: Span = Span::secs(30);
+
+impl Replicas {
+    /// Takes a topic's settings.
+    pub fn configure(&mut self, topic: TopicName, config: Config, turn: &mut Turn<'_, '_>) {
+        self.configs.insert(topic.clone(), Arc::new(config));
+        let mine = self.partitions.values().filter(|partition| partition.tp.topic == topic);
+        let mine: Vec<TopicPartition> = mine.map(|partition| partition.tp.clone()).collect();
+        mine.iter().for_each(|tp| self.keep(tp, turn));
+    }
+
+    /// A log is kept as its topic's settings say; one that was kept so before, as it was until they
+    /// are known.
+    pub(super) fn keep(&mut self, tp: &TopicPartition, turn: &mut Turn<'_, '_>) {
+        let Some(partition) = self.partitions.get(tp) else { return };
+        let topic = self.configs.get(&tp.topic).map(|config| &**config);
+        let config = LogConfig::of(topic, turn.settings);
+        let kept = match partition.log.segments() {
+            Some(segments) => topic.is_none() || segments.config == config,
+            None => !config.could_show(),
+        };
+        if !kept {
+            let looks = !self.kept().is_empty();
+            let partition = self.partitions.get_mut(tp).expect("it was just there");
+            Arc::make_mut(partition).log.keep(config);
+            if !looks {
+                look_later(turn);
+            }
+        }
+    }
+
+    /// Looks for segments that are to go.
+    // Source: LogManager.cleanupLogs
+    pub fn delete_old_segments(&mut self, turn: &mut Turn<'_, '_>) {
+        let now = turn.out.now();
+        for tp in self.kept() {
+            let partition = self.partitions.get_mut(&tp).expect("it was just there");
+            let hw = partition.hw;
+            let segments = Arc::make_mut(partition).log.delete_old(now, hw);
+            if let (Ok(segments @ 1..), start) = (i32::try_from(segments), partition.log.start()) {
+                let partition = tp.clone();
+                turn.out.tell(BrokerFact::SegmentsDeleted { partition, segments, start });
+            }
+        }
+        turn.out.arm(BrokerTimer::LogRetention, every(RETENTION_CHECK, turn.settings));
+    }
+
+    /// Takes old values of keys out of the logs that are dirty enough.
+    // Source: LogCleaner.CleanerThread.tryCleanFilthiestLog
+    pub fn clean_logs(&mut self, turn: &mut Turn<'_, '_>) {
+        let now = turn.out.now();
+        for tp in self.kept() {
+            let partition = self.partitions.get_mut(&tp).expect("it was just there");
+            let hw = partition.hw;
+            if partition.log.segments().is_none_or(|segments| segments.cleanable(hw).is_none()) {
+                continue;
+            }
+            if let Some((kept, of)) = Arc::make_mut(partition).log.clean(now, hw) {
+                let partition = tp.clone();
+                let (kept, of) = (kept as u64, of as u64);
+                turn.out.tell(BrokerFact::LogCleaned { partition, kept, of });
+            }
+        }
+        turn.out.arm(BrokerTimer::LogCleaner, every(CLEANER_BACKOFF, turn.settings));
+    }
+
+    /// The partitions whose logs do not stay in one segment.
+    fn kept(&self) -> Vec<TopicPartition> {
+        let kept = self.partitions.values().filter(|p| p.log.segments().is_some());
+        kept.map(|partition| partition.tp.clone()).collect()
+    }
+}
+
+/// The first look comes soon.
+pub(super) fn look_later(turn: &mut Turn<'_, '_>) {
+    let first = every(RETENTION_CHECK, turn.settings).min(FIRST_LOOK);
+    turn.out.arm(BrokerTimer::LogRetention, first);
+    if cleans(turn.settings) {
+        turn.out.arm(BrokerTimer::LogCleaner, every(CLEANER_BACKOFF, turn.settings));
+    }
+}
+
+/// Says that a new segment has begun, if one has.
+pub(super) fn tell_of_roll(partition: &Partition, active: Offset, turn: &mut Turn<'_, '_>) {
+    let base = partition.log.active_base();
+    if base != active {
+        let partition = partition.tp.clone();
+        turn.out.tell(BrokerFact::LogRolled { partition, base });
+    }
+}
