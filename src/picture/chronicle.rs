@@ -6,6 +6,7 @@
 
 use crate::cluster::{Cluster, Kind, Record, Trace};
 use crate::sim::{EventId, OrdMap, ProcessId, SimTime, Span, Telling, What};
+use crate::zk::server::Server;
 
 /// One line of the lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -242,7 +243,7 @@ impl Chronicle {
     ) {
         let Some(id) = process else { return };
         let (lane, running) = match () {
-            () if is_server(cluster, id) => (Lane::Server(id), Stage::Looking),
+            () if is_server(cluster, id) => (Lane::Server(id), first_stage(cluster, id)),
             () if is_broker(cluster, id) => (Lane::Broker(id), self.up(cluster.name(id))),
             () if is_member(cluster, id) => (Lane::Member(id), Stage::Joining),
             () => return,
@@ -335,6 +336,12 @@ impl Chronicle {
 /// Whether a process is a ZooKeeper server.
 pub fn is_server(cluster: &Cluster, id: ProcessId) -> bool {
     cluster.process(id).kind() == Kind::Zk
+}
+
+/// What a server is when it has just been started.
+fn first_stage(cluster: &Cluster, id: ProcessId) -> Stage {
+    let is_alone = cluster.process(id).zk().is_some_and(Server::is_alone);
+    if is_alone { Stage::Standalone } else { Stage::Looking }
 }
 
 /// Whether a process is a broker.

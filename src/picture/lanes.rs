@@ -411,7 +411,12 @@ fn bands(history: &History, window: Window) -> Vec<Stroke> {
             strokes.push(Stroke::Band { from, to, kind });
         }
         if let Stage::Held { broker, epoch } = stage {
-            let words = Phrase::key("lanes.held").with("broker", broker).with("epoch", epoch);
+            // One that was followed soon has no room for words.
+            let has_room = place + 1 == changes.len() || to - from > 150;
+            let words = match has_room {
+                true => Phrase::key("lanes.held").with("broker", broker).with("epoch", epoch),
+                false => Phrase::nothing(),
+            };
             strokes.push(Stroke::Crown { x: from, words });
         }
     }

@@ -126,12 +126,15 @@ fn concerns(cluster: &Cluster, record: &Record<'_>, about: &About) -> bool {
 
 /// The sentence for the cursor: of the steps of the last moment the heaviest, the later of two.
 pub fn told(run: Run<'_>, end: usize) -> Option<SentencePicture> {
-    told_from(run, end, STEP + 1).or_else(|| told_from(run, end, STEP))
+    let near = told_from(run, end, (REACH, STEP + 1));
+    let near = near.or_else(|| told_from(run, end, (REACH, STEP)));
+    // A busy cluster goes on for long without a turn; what came of the last one still holds.
+    near.or_else(|| told_from(run, end, (MEMORY, STEP)))
 }
 
-/// The same, of steps that weigh at least so much.
-fn told_from(run: Run<'_>, end: usize, least: u8) -> Option<SentencePicture> {
-    let first = end.saturating_sub(REACH);
+/// The same, of steps so far back that weigh at least so much.
+fn told_from(run: Run<'_>, end: usize, (reach, least): (usize, u8)) -> Option<SentencePicture> {
+    let first = end.saturating_sub(reach);
     let weighs = |index: &usize| run.trace.get(*index).is_some_and(|r| weight(&r) >= least);
     let worth = (first..end).rev().filter(weighs);
     let records = worth.filter_map(|index| run.trace.get(index));
@@ -254,6 +257,7 @@ fn reason(why: &str) -> &'static str {
         "reassign" => "page.why.reassign",
         "controlled-shutdown" => "page.why.controlled-shutdown",
         "new" => "page.why.new",
+        "unclean" => "page.why.unclean",
         _ => "page.why.offline",
     }
 }

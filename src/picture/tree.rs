@@ -58,6 +58,8 @@ pub enum Change {
     },
     /// It was deleted; the row is a ghost.
     Deleted,
+    /// It was deleted with the session that it belonged to.
+    Ended,
 }
 
 /// Which of a watch's three forms it has.
@@ -129,7 +131,7 @@ impl Row {
             Change::None => Phrase::nothing(),
             Change::Created => Phrase::key("page.znode.created"),
             Change::Changed { .. } => Phrase::key("page.znode.changed"),
-            Change::Deleted => Phrase::key("page.znode.deleted"),
+            Change::Deleted | Change::Ended => Phrase::key("page.znode.deleted"),
         };
         Phrase::key("page.label.znode")
             .with_phrase("kind", Phrase::key(kind))
@@ -294,7 +296,11 @@ fn value(tree: &Tree, path: &str, znode: &Znode, open: bool) -> Phrase {
 fn change(sight: &Sight<'_>, path: &str, open: bool) -> Change {
     match (sight.now.znode(path), sight.before.znode(path)) {
         (Some(_), None) => Change::Created,
-        (None, _) => Change::Deleted,
+        (None, Some(before)) => match before.stat.owner {
+            stat::Owner::Session(session) if (sight.owner)(session).is_none() => Change::Ended,
+            _ => Change::Deleted,
+        },
+        (None, None) => Change::Deleted,
         (Some(now), Some(before)) if now.stat.czxid != before.stat.czxid => Change::Created,
         (Some(now), Some(before)) if now.stat.version != before.stat.version => {
             changed(path, now, before)

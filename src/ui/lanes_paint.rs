@@ -195,7 +195,8 @@ fn band(pen: &Pen, ink: &Ink, (from, to): (f64, f64), middle: f64, kind: Band) {
             pen.set_fill_style_str(&ink.draw);
             pen.fill_rect(from + 2.5, middle - 1.5, (width - 5.0).max(1.0), 3.0);
         }
-        Band::Held => framed(pen, ink, (from, middle - 5.0, width, 10.0), Some(&ink.level)),
+        // As high as the words in it.
+        Band::Held => framed(pen, ink, (from, middle - 7.0, width, 14.0), Some(&ink.level)),
         Band::Owns => framed(pen, ink, (from, middle - 4.0, width, 8.0), Some(&ink.data_wash)),
         Band::Looks | Band::Joins | Band::Frozen => {
             dashed(pen, &[2.0, 2.0], || {

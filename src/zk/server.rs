@@ -54,6 +54,11 @@ impl Server {
         Server { settings, place, disk: Disk::default(), role: Role::Down }
     }
 
+    /// Whether it belongs to no ensemble.
+    pub fn is_alone(&self) -> bool {
+        self.place.is_none()
+    }
+
     /// The same with this on its disk.
     pub fn finding(self, disk: Disk) -> Server {
         Server { disk, ..self }

@@ -12,7 +12,7 @@ use super::knowledge::{Leadership, PartitionPhase};
 use super::{Controller, Fenced, Step as Any};
 use crate::kafka::Error;
 use crate::kafka::broker::Turn;
-use crate::kafka::election::{Candidates, LeaderAndIsr, Outcome, Reason, Unclean};
+use crate::kafka::election::{Candidates, LeaderAndIsr, LeaderRecovery, Outcome, Reason, Unclean};
 use crate::kafka::election::{elect, elect_first};
 use crate::kafka::id::{BrokerId, TopicName, TopicPartition};
 use crate::kafka::words::{BrokerFact, Brokers};
@@ -338,7 +338,11 @@ impl Controller {
         for (one, reply) in decided.into_iter().zip(replies) {
             match self.judge(reply) {
                 Fenced::Done(OpResult::Set(stat)) => {
-                    self.leads(&one, stat.version, cause.name(), Novelty::Known, turn);
+                    let why = match one.state.recovery {
+                        LeaderRecovery::Recovering => "unclean",
+                        LeaderRecovery::Recovered => cause.name(),
+                    };
+                    self.leads(&one, stat.version, why, Novelty::Known, turn);
                 }
                 Fenced::Refused(ZkError::BadVersion) => again.push(one.tp),
                 _ => self.failed(&one.tp, Error::UnknownTopicOrPartition),

@@ -56,10 +56,11 @@ pub fn card(card: &Card, broker: &Broker, light: Light, plate: &Plate) -> Drawin
     } else {
         inner.over(wide_title(card, broker, plate));
     }
-    let hidden = broker.replicas.len().saturating_sub(plate.strips);
+    let hidden = broker.replicas.len() - strips(broker, plate);
     if hidden > 0 && card.size.1 > HEAD {
         let words = Phrase::key("page.broker.more").with("n", hidden);
-        inner.text((x + 14, y + card.size.1 - 8), words, "t11 i2");
+        let foot = if plate.phone { 5 } else { 8 };
+        inner.text((x + 14, y + card.size.1 - foot), words, "t11 i2");
     }
     let mut drawing = Drawing::new();
     match tilt(broker, plate) {
@@ -282,10 +283,15 @@ pub fn mark((x, y): (i32, i32), class: &'static str) -> Drawing {
     drawing
 }
 
+/// How many of a broker's replicas are drawn; where there are more, a row is for saying so.
+fn strips(broker: &Broker, plate: &Plate) -> usize {
+    let (all, most) = (broker.replicas.len(), plate.strips);
+    if all > most && most > 3 { most - 1 } else { all.min(most) }
+}
+
 /// The seats of a card's strips: airy for three, close for more.
 pub fn seats(card: &Card, broker: &Broker, plate: &Plate) -> Vec<Seat> {
-    let count = broker.replicas.len().min(plate.strips);
-    let number = i32::try_from(count).expect("few strips fit");
+    let number = i32::try_from(strips(broker, plate)).expect("few strips fit");
     let gone = broker.life.is_gone();
     if card.size.1 <= HEAD {
         return Vec::new();

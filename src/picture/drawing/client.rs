@@ -137,21 +137,19 @@ pub fn group(frame: &Frame, group: &Group, light: Light, plate: &Plate) -> Drawi
         drawing.rect((x - 5, y - 5), (w + 10, h + 10), 8, "now");
     }
     let middle = y + h / 2;
-    let short = group.name.chars().count() < 4;
+    let letters = i32::try_from(group.name.chars().count()).expect("names are short");
+    let (short, low) = (letters < 4, h < 50);
     let name = Phrase::raw(&group.name);
-    let left = x + if !short {
-        16
-    } else if h < 50 {
-        52
-    } else {
-        50
-    };
+    let left = x + if short { (16 + 14 * letters + 6).max(50) } else { 16 };
     if short {
         drawing.text((x + 16, middle + 8), name, "client");
     } else {
-        drawing.text((x + 16, if h < 50 { middle - 3 } else { y + 18 }), name, "t12 b");
+        drawing.text((x + 16, if low { middle - 3 } else { y + 18 }), name, "t12 b");
     }
-    if h < 50 {
+    if low && short && halves_of(&group.state).is_none() && h >= 24 {
+        drawing.text((left, middle - 1), group.state.clone(), "t11 b");
+        drawing.text((left, middle + 10), group.coordination.clone(), "t10 i2");
+    } else if low {
         drawing.over(state_words((left, middle + if short { 4 } else { 12 }), group, short));
     } else {
         if short {
@@ -168,15 +166,11 @@ pub fn group(frame: &Frame, group: &Group, light: Light, plate: &Plate) -> Drawi
 /// A state where there is little room: one of two words is told in two lines, if there are two.
 fn state_words((x, y): (i32, i32), group: &Group, in_two: bool) -> Drawing {
     let mut drawing = Drawing::new();
-    let (first, rest) = match &group.state {
-        Phrase::Raw(state) if in_two => halves(state),
-        _ => ("", ""),
-    };
-    if rest.is_empty() {
-        drawing.text((x, y), group.state.clone(), "t11 b");
-    } else {
+    if let Some((first, rest)) = halves_of(&group.state).filter(|_| in_two) {
         drawing.text((x, y - 7), Phrase::raw(first), "t11 b");
         drawing.text((x, y + 6), Phrase::raw(rest), "t11 b");
+    } else {
+        drawing.text((x, y), group.state.clone(), "t11 b");
     }
     drawing
 }
@@ -193,8 +187,10 @@ pub fn shares(group: &Group) -> String {
 }
 
 /// A state of two words in two: `Preparing` and `Rebalance`.
-fn halves(state: &str) -> (&str, &str) {
-    state.split_at(state.rfind(char::is_uppercase).filter(|at| *at > 0).unwrap_or(state.len()))
+fn halves_of(state: &Phrase) -> Option<(&str, &str)> {
+    let Phrase::Raw(state) = state else { return None };
+    let at = state.rfind(char::is_uppercase).filter(|at| *at > 0)?;
+    Some(state.split_at(at))
 }
 
 /// How the members of a group stand in its frame.
@@ -231,6 +227,12 @@ impl Matrix {
         Matrix { left, top, across, pitch, rows, cell, step }
     }
 
+    /// Whether there is room for a cell of each partition and each member.
+    fn fits(&self, group: &Group) -> bool {
+        let partitions = i32::try_from(group.partitions.len()).unwrap_or(i32::MAX);
+        self.indent() + partitions.saturating_mul(self.step) <= self.across
+    }
+
     /// Whether there is no room for the members' seats.
     fn is_tight(&self) -> bool {
         self.rows > 2 || self.across < 150
@@ -256,6 +258,9 @@ fn matrix(frame: &Frame, group: &Group, plate: &Plate) -> Drawing {
         return drawing;
     }
     let matrix = Matrix::of(frame, group, plate);
+    if !matrix.fits(group) {
+        return counts(frame, group, plate);
+    }
     let columns = matrix.left + matrix.indent();
     if frame.size.1 >= 50 {
         for (partition, column) in group.partitions.iter().zip(0..) {
@@ -267,6 +272,36 @@ fn matrix(frame: &Frame, group: &Group, plate: &Plate) -> Drawing {
     }
     for (member, number) in group.members.iter().zip(0..) {
         drawing.over(member_line(&matrix, number, member, group));
+    }
+    drawing
+}
+
+/// How many partitions each member has, where there is no room for all cells; those that have no
+/// room either are counted.
+fn counts(frame: &Frame, group: &Group, plate: &Plate) -> Drawing {
+    const ACROSS: i32 = 64;
+    const PITCH: i32 = 13;
+    let mut drawing = Drawing::new();
+    let (left, top) = (frame.at.0 + plate.group_head + 12, frame.at.1 + 6);
+    let rows = ((frame.size.1 - 12) / PITCH).max(1);
+    let columns = ((frame.at.0 + frame.size.0 - left) / ACROSS).max(1);
+    let seats = usize::try_from(rows * columns).expect("there is a seat");
+    let members = group.members.len();
+    let shown = if members > seats { seats - 1 } else { members };
+    let seat = |number: i32| {
+        let (column, row) = (number / rows, number % rows);
+        (left + column * ACROSS, top + row * PITCH + 10)
+    };
+    for (member, number) in group.members[..shown].iter().zip(0..) {
+        let gone = if member.life.is_gone() { " gonet" } else { "" };
+        let owned = member.cells.iter().filter(|cell| **cell != Cell::Empty).count();
+        let (x, y) = seat(number);
+        drawing.text((x, y), Phrase::raw(&member.name), format!("t11 b{gone}"));
+        drawing.ended((x + ACROSS - 12, y), Phrase::raw(format!("{owned}")), "t11 i2");
+    }
+    if shown < members {
+        let more = Phrase::key("page.broker.more").with("n", members - shown);
+        drawing.text(seat(i32::try_from(shown).expect("few are drawn")), more, "t11 it i2");
     }
     drawing
 }

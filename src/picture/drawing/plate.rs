@@ -154,9 +154,19 @@ impl Plate {
         ((last - first) / apart - 14).min(176)
     }
 
+    /// Whether so many servers stand too close for their squares and all their words.
+    fn is_crowded(&self, servers: usize) -> bool {
+        let (first, last) = self.servers;
+        let gaps = i32::try_from(servers).expect("few servers stand side by side").max(2) - 1;
+        (last - first) / gaps < if self.phone { 56 } else { 124 }
+    }
+
     /// The centre of a server.
     pub fn server_at(&self, number: usize, of: usize) -> (i32, i32) {
-        (spread(self.servers, number, of), self.ensemble)
+        let (first, last) = self.servers;
+        let closer = !self.phone && self.is_crowded(of);
+        let ends = if closer { (first - 10, last + 30) } else { (first, last) };
+        (spread(ends, number, of), self.ensemble)
     }
 
     /// The card of a broker.
@@ -415,8 +425,9 @@ fn sessions_of<'a>(
 fn foot(picture: &StagePicture, session: &Session, plate: &Plate) -> Option<(i32, i32)> {
     let is_its = |server: &Server| Some(&server.name) == session.server.as_ref();
     let number = picture.servers.iter().position(is_its)?;
-    let (x, y) = plate.server_at(number, picture.servers.len());
-    Some((x, y + 26))
+    let of = picture.servers.len();
+    let (x, y) = plate.server_at(number, of);
+    Some((x, y + if plate.is_crowded(of) { 16 } else { 26 }))
 }
 
 /// Two buses: brokers with each other, and clients with brokers.
@@ -479,12 +490,7 @@ fn tap((x, y): (i32, i32), end: i32, up: bool, (first, last): (i32, i32)) -> Dra
 pub fn parts(picture: &StagePicture, selected: Option<&Target>, plate: &Plate) -> Vec<Part> {
     let mut parts = Vec::new();
     for (server, number) in picture.servers.iter().zip(0..) {
-        parts.push(server_part(
-            server,
-            plate.server_at(number, picture.servers.len()),
-            selected,
-            plate,
-        ));
+        parts.push(server_part(picture, (server, number), selected, plate));
         let drawing = &mut parts.last_mut().expect("just pushed").drawing;
         drawing.over(vote(picture, server, number, plate));
     }
@@ -519,41 +525,73 @@ fn vote(picture: &StagePicture, server: &Server, number: usize, plate: &Plate) -
     drawing
 }
 
-fn server_part(server: &Server, at: (i32, i32), selected: Option<&Target>, plate: &Plate) -> Part {
+fn server_part(
+    picture: &StagePicture,
+    (server, number): (&Server, usize),
+    selected: Option<&Target>,
+    plate: &Plate,
+) -> Part {
+    let of = picture.servers.len();
+    let (at, crowded) = (plate.server_at(number, of), plate.is_crowded(of));
     let target = Target::Process(server.name.clone());
     let light = Light::of(&target, selected);
     let label = Phrase::key("page.label.server")
         .with("name", &server.name)
         .with_phrase("role", server::standing(server))
         .with_phrase("last", server.last.clone());
-    let drawing = if plate.phone {
-        small_server(at, server, light)
-    } else {
-        server::server(at, server, light, plate)
+    let drawing = match (plate.phone, crowded) {
+        (false, false) => server::server(at, server, light, plate),
+        (false, true) => {
+            let last = Some(&server.last).filter(|_| plate.minor && !server.life.is_gone());
+            small_server(at, 16, (server, &server.name, last), light)
+        }
+        (true, false) => small_server(at, 16, (server, &server.name, None), light),
+        // Its number alone has room.
+        (true, true) => {
+            let number = server.name.trim_start_matches("zk");
+            small_server(at, 12, (server, number, None), light)
+        }
     };
-    let ((x, y), half) = (at, if plate.phone { 20 } else { 32 });
-    let hit = ((x - half, y - half - 4), (if plate.phone { 70 } else { 132 }, 2 * half + 4));
+    let ((x, y), half) = (at, if plate.phone || crowded { 20 } else { 32 });
+    let width = match (plate.phone, crowded) {
+        (false, false) => 132,
+        (true, true) => 40,
+        _ => 70,
+    };
+    let hit = ((x - half, y - half - 4), (width, 2 * half + 4));
     Part { key: target.to_string(), target, label, hit, drawing }
 }
 
-/// A server of the tall plate: a small square and its name.
-fn small_server((x, y): (i32, i32), server: &Server, light: Light) -> Drawing {
+/// A server where there is little room: a small square, its name and, if wanted, its last zxid.
+fn small_server(
+    (x, y): (i32, i32),
+    half: i32,
+    (server, name, last): (&Server, &str, Option<&Phrase>),
+    light: Light,
+) -> Drawing {
     let mut drawing = Drawing::new();
     let gone = server.life.is_gone();
-    drawing.rect((x - 16, y - 16), (32, 32), 7, if gone { "obj dead" } else { "obj" });
+    let square = ((x - half, y - half), (2 * half, 2 * half));
+    drawing.rect(square.0, square.1, 7, if gone { "obj dead" } else { "obj" });
     if gone {
-        drawing.rect((x - 16, y - 16), (32, 32), 7, "hatchfill");
+        drawing.rect(square.0, square.1, 7, "hatchfill");
     }
     let letter = server::letter(server.role);
     if letter == "L" && !gone {
-        drawing.rect((x - 12, y - 12), (24, 24), 4, "ln1 nofill");
+        let inner = half - 4;
+        drawing.rect((x - inner, y - inner), (2 * inner, 2 * inner), 4, "ln1 nofill");
     }
     if !gone {
         drawing.centred((x, y + 6), Phrase::raw(letter), "letter");
     }
-    drawing.text((x + 22, y + 4), Phrase::raw(&server.name), "t12");
+    let (left, base) = (x + half + 4, y + if last.is_some() { -2 } else { 4 });
+    drawing.text((left, base), Phrase::raw(name), "t12");
+    if let Some(last) = last {
+        drawing.text((left, y + 12), last.clone(), "t10 i3");
+    }
     if light == Light::Lit {
-        drawing.rect((x - 20, y - 20), (40, 40), 10, "now");
+        let outer = half + 4;
+        drawing.rect((x - outer, y - outer), (2 * outer, 2 * outer), 10, "now");
     }
     drawing
 }

@@ -171,9 +171,14 @@ fn pennant(seat: &Seat, replica: &Replica, epoch: i32) -> Drawing {
     let second = if seat.gone { "gonet" } else { "i2" };
     drawing.text((x + 14, y - 6), Phrase::raw(format!("e{epoch}")), format!("t10 minor {second}"));
     let gate = seat.x_of(replica, replica.high_watermark);
-    let words = Phrase::raw(format!("HW {}", replica.high_watermark));
+    // What is left of a broker is its disk, and the HW there is that of the last checkpoint.
+    let words = match seat.gone {
+        true => Phrase::key("page.strip.hw-on-disk").with("n", replica.high_watermark),
+        false => Phrase::raw(format!("HW {}", replica.high_watermark)),
+    };
     let class = if seat.gone { "t10 gonet" } else { "t10" };
-    let under = (gate + 3).max(x + 62).min(seat.end() - 29);
+    let least = if seat.gone { 98 } else { 62 };
+    let under = (gate + 3).max(x + least).min(seat.end() - 29);
     drawing.ended((under, y - 6), words, class);
     drawing.ended((seat.end(), y - 6), Phrase::raw("LEO"), "t10 minor i3");
     drawing
@@ -184,7 +189,8 @@ pub fn gate(seat: &Seat, replica: &Replica) -> Drawing {
     let mut drawing = Drawing::new();
     let x = seat.x_of(replica, replica.high_watermark);
     let class = if seat.gone { "ln15 gone" } else { "ln15" };
-    let d = "M-.5 -3V15M-3 -3h5M-3 15h5";
+    // Close rows keep clear of each other.
+    let d = if seat.airy { "M-.5 -3V15M-3 -3h5M-3 15h5" } else { "M-.5 -1V13M-3 -1h5M-3 13h5" };
     drawing.path((x, seat.at.1), d, class);
     drawing
 }

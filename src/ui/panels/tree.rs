@@ -204,7 +204,7 @@ fn row_view(view: View, slot: usize, row: Arc<Row>) -> impl IntoView {
         Change::None => ("row", ""),
         Change::Created => ("row add", "+"),
         Change::Changed { .. } => ("row chg", "Δ"),
-        Change::Deleted => ("row ghost", "−"),
+        Change::Deleted | Change::Ended => ("row ghost", "−"),
     };
     let label = row.label();
     let scene = use_scene();
@@ -261,9 +261,13 @@ fn end_view(view: View, row: &Row) -> AnyView {
     if let Change::Changed { versions: (old, new), .. } = row.change {
         return view! { <span class="end">{format!("v{old} → v{new}")}</span> }.into_any();
     }
-    if row.change == Change::Deleted {
-        return view! { <span class="end gonec">{move || view.key("page.znode.gone")}</span> }
-            .into_any();
+    let gone = match row.change {
+        Change::Deleted => Some("page.znode.was-deleted"),
+        Change::Ended => Some("page.znode.gone"),
+        _ => None,
+    };
+    if let Some(key) = gone {
+        return view! { <span class="end gonec">{move || view.key(key)}</span> }.into_any();
     }
     let silent = row.owner.as_ref().is_some_and(|owner| owner.silent);
     let ring = row.owner.clone().map(|owner| {
