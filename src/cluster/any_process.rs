@@ -204,6 +204,7 @@ fn zk_event(event: Event<Words>) -> Option<Event<zk::Words>> {
         }
         Event::Timer(Timer::Zk(timer)) => Some(Event::Timer(timer)),
         Event::Written(Write::Zk(write)) => Some(Event::Written(write)),
+        Event::Failed(Write::Zk(write)) => Some(Event::Failed(write)),
         Event::Request(Request::Zk(request)) => Some(Event::Request(request)),
         _ => None,
     }

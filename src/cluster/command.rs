@@ -12,7 +12,7 @@ use super::{AnyProcess, Cluster, Kind, Trace};
 use crate::kafka::producer::words::{ProducerRequest, ToSend};
 use crate::kafka::release::Release;
 use crate::kafka::words::Request;
-use crate::sim::{Direction, EventId, Intervention, Power, ProcessId, ProcessName, Span};
+use crate::sim::{Direction, EventId, Intervention, Power, ProcessId, ProcessName, Room, Span};
 use crate::zk::shell::{self, Shell};
 use crate::zk::words as zk;
 use std::fmt;
@@ -37,6 +37,8 @@ pub enum Command {
     DropNext { from: ProcessName, to: ProcessName },
     Fix { process: ProcessName, draw: Arc<str>, value: u64 },
     SlowDisk { process: ProcessName, by: Span },
+    FillDisk { process: ProcessName, room: Room },
+    ChangeClock { process: ProcessName, rate_percent: u32 },
     AddClient { process: ProcessName, timeout: Span },
     AddConsumer(NewConsumer),
     AddProducer(NewProducer),
@@ -172,14 +174,25 @@ pub const COMMANDS: &[Row] = &[
     },
     Row {
         name: "disk",
-        usage: "disk PROCESS slower-by=SPAN",
-        example: "disk broker1 slower-by=20ms",
-        parse: |line| {
-            let process = process(line)?;
-            Ok(Command::SlowDisk { process, by: line.must("slower-by", "SPAN")?.span()? })
-        },
+        usage: "disk SERVER slower-by=SPAN | disk SERVER full | disk SERVER free",
+        example: "disk zk1 slower-by=20ms",
+        parse: disk,
         print: |command| match command {
             Command::SlowDisk { process, by } => Some(format!("{process} slower-by={by}")),
+            Command::FillDisk { process, room: Room::Full } => Some(format!("{process} full")),
+            Command::FillDisk { process, room: Room::Free } => Some(format!("{process} free")),
+            _ => None,
+        },
+    },
+    Row {
+        name: "clock",
+        usage: "clock PROCESS rate-percent=N (100 is right)",
+        example: "clock zk1 rate-percent=110",
+        parse: clock,
+        print: |command| match command {
+            Command::ChangeClock { process, rate_percent } => {
+                Some(format!("{process} rate-percent={rate_percent}"))
+            }
             _ => None,
         },
     },
@@ -315,6 +328,8 @@ impl Command {
             | Command::Wipe { process }
             | Command::Fix { process, .. }
             | Command::SlowDisk { process, .. }
+            | Command::FillDisk { process, .. }
+            | Command::ChangeClock { process, .. }
             | Command::Tell { process, .. }
             | Command::Send { process, .. }
             | Command::Ask { process, .. }
@@ -404,6 +419,26 @@ fn fix(line: &mut Line) -> Result<Command, Trouble> {
     Ok(Command::Fix { process, draw, value })
 }
 
+fn disk(line: &mut Line) -> Result<Command, Trouble> {
+    let process = process(line)?;
+    if let Some(word) = line.value("slower-by") {
+        return Ok(Command::SlowDisk { process, by: word.span()? });
+    }
+    let rooms = [("full", Room::Full), ("free", Room::Free)];
+    let room = line.word("slower-by=SPAN, full or free")?.choice(&rooms)?;
+    Ok(Command::FillDisk { process, room })
+}
+
+fn clock(line: &mut Line) -> Result<Command, Trouble> {
+    let process = process(line)?;
+    let word = line.must("rate-percent", "N")?;
+    let rate_percent = word.number("a whole number from 10 to 1000")?;
+    match (10..=1000).contains(&rate_percent) {
+        true => Ok(Command::ChangeClock { process, rate_percent }),
+        false => Err(word.is_not("a whole number from 10 to 1000")),
+    }
+}
+
 fn add(line: &mut Line) -> Result<Command, Trouble> {
     let kinds = [
         ("broker", Kind::Broker),
@@ -463,6 +498,9 @@ pub enum Refusal {
     /// It has no such end.
     #[error("{0} cannot be stopped in order, only killed")]
     NoStop(ProcessName),
+    /// What it writes takes no time and no room.
+    #[error("{0} is no ZooKeeper server: only the disk of one can be slow or full here")]
+    NoDisk(ProcessName),
     /// A cable needs two ends.
     #[error("{0} has no cable to itself")]
     SameEnds(ProcessName),
@@ -569,9 +607,11 @@ fn plan(command: &Command, cluster: &Cluster) -> Result<Act, Refusal> {
             let (id, draw, value) = (known(cluster, process)?, draw.clone(), *value);
             Ok(Box::new(move |i| i.fix(id, &draw, value)))
         }
-        Command::SlowDisk { process, by } => {
-            let (id, by) = (known(cluster, process)?, *by);
-            Ok(Box::new(move |i| i.slow_disk(id, by)))
+        Command::SlowDisk { process, by } => slow_disk(cluster, process, *by),
+        Command::FillDisk { process, room } => fill_disk(cluster, process, *room),
+        Command::ChangeClock { process, rate_percent } => {
+            let (id, rate_percent) = (known(cluster, process)?, *rate_percent);
+            Ok(Box::new(move |i| i.change_clock(id, rate_percent)))
         }
         Command::AddClient { process, timeout } => {
             let shell = Shell::new(connection(cluster, *timeout), Arc::from([]));
@@ -634,6 +674,26 @@ fn thaw(cluster: &Cluster, name: &ProcessName) -> Result<Act, Refusal> {
         return Err(Refusal::NotFrozen(name.clone()));
     }
     Ok(Box::new(move |i| i.thaw(id)))
+}
+
+/// Real: a broker's disk fills and slows as well, and up to 0.11 or with all its directories gone
+/// it halts; here brokers append in no time, so that only a server of ZooKeeper has such a disk.
+fn disk_of(cluster: &Cluster, name: &ProcessName) -> Result<ProcessId, Refusal> {
+    let id = known(cluster, name)?;
+    match cluster.process(id).kind() {
+        Kind::Zk => Ok(id),
+        _ => Err(Refusal::NoDisk(name.clone())),
+    }
+}
+
+fn slow_disk(cluster: &Cluster, name: &ProcessName, by: Span) -> Result<Act, Refusal> {
+    let id = disk_of(cluster, name)?;
+    Ok(Box::new(move |i| i.slow_disk(id, by)))
+}
+
+fn fill_disk(cluster: &Cluster, name: &ProcessName, room: Room) -> Result<Act, Refusal> {
+    let id = disk_of(cluster, name)?;
+    Ok(Box::new(move |i| i.fill_disk(id, room)))
 }
 
 /// Only what is off has its disk changed.
@@ -746,6 +806,8 @@ mod tests {
             "add producer p1 broker.list=1:broker1:9092,2:vip:9092 reconnect.interval=50",
             "add producer p1 zk.connect=zk1:2181,zk2:2181",
             "send p1 topic=orders partition=2",
+            "disk zk1 full",
+            "disk zk1 free",
         ] {
             assert_eq!(Command::parse(1, text).expect("it is right").to_string(), text);
         }
@@ -780,6 +842,8 @@ mod tests {
             "add consumer c1 group=g topics=t:1001 zookeeper.connect=zk1:2181",
             "column 25: “t:1001”; expected topics like orders or orders:2",
         );
+        check("disk a", "column 7: the line ends; expected slower-by=SPAN, full or free");
+        check("clock a rate-percent=9", "column 9: “9”; expected a whole number from 10 to 1000");
         check("fix process=a draw=b", "column 21: the line ends; expected value=N");
     }
 

@@ -2,7 +2,7 @@
 //!
 //! *Invariant:* what is said of a session's time is what the server says that counts it.
 
-use super::stage::{Age, Ballot, Ensemble, Life, Role, Server, Thread};
+use super::stage::{Age, Ails, Ballot, Ensemble, Life, Role, Server, Thread};
 use super::story;
 use super::target::Target;
 use super::tree::Watch;
@@ -97,8 +97,15 @@ pub fn servers(run: Run<'_>) -> Vec<Server> {
         life: run.life(id),
         last: last(server),
         ballot: ballot(server).filter(|_| run.life(id) == Life::Running),
+        ails: ails(run.cluster, id),
     };
     processes(run.cluster).map(shown).collect()
+}
+
+/// What is wrong with a process's machine.
+pub fn ails(cluster: &Cluster, id: ProcessId) -> Ails {
+    let (room, slowed_by) = cluster.disk(id);
+    Ails { room, slowed_by, clock: cluster.clock_rate(id) }
 }
 
 /// What is said under a server's role: how far it is, or for whom it votes.
@@ -247,13 +254,16 @@ impl Held {
 pub fn sessions(run: Run<'_>) -> Vec<Held> {
     let (cluster, now) = (run.cluster, run.now());
     let Some((_, database)) = witness(cluster) else { return Vec::new() };
-    let tracker = leader(cluster).and_then(|(_, server)| server.tracker());
+    let leader = leader(cluster).and_then(|(id, server)| Some((id, server.tracker()?)));
     let held = |(id, timeout): (&SessionId, &crate::zk::stat::Millis)| {
         let timeout = tenths_of_ms(timeout.0);
-        let deadline = tracker.and_then(|t| t.session(*id)).map(|tracked| tracked.deadline);
+        let deadline = leader.and_then(|(leader, tracker)| {
+            let tracked = tracker.session(*id)?;
+            Some(cluster.when_clock_shows(leader, tracked.deadline))
+        });
         let left = deadline.map_or(timeout, |deadline| tenths_until(deadline, now).min(timeout));
         let attached = connection(cluster, *id);
-        let thread = match (&attached, tracker) {
+        let thread = match (&attached, leader) {
             (_, None) => Thread::Held,
             (Some(_), _) => Thread::Taut,
             (None, _) => Thread::Slack,

@@ -8,14 +8,14 @@ use super::drawing::icon::Icon;
 use super::drawing::{seconds, server, session};
 use super::ensemble::{self, Held, Run};
 use super::groups;
-use super::stage::{self, Age, Cell, Life, Role, Session, Stand, Thread};
+use super::stage::{self, Age, Ails, Cell, Life, Role, Session, Stand, Thread};
 use super::story::{self, About};
 use super::target::Target;
 use super::znode_value;
 use crate::kafka::old_consumer::{Activity, OldConsumer, Standing};
 use crate::kafka::words::{Message, Words};
 use crate::kafka::znodes::consumers::group_offset;
-use crate::sim::{Flight, Landing, ProcessId, SimTime, Vocabulary};
+use crate::sim::{Flight, Landing, ProcessId, Room, SimTime, Span, Vocabulary};
 use crate::text::Phrase;
 use crate::zk::stat::Owner;
 
@@ -207,6 +207,10 @@ fn process(run: Run<'_>, name: &str) -> Option<InspectorPicture> {
     let life = run.life(id);
     picture.state = Phrase::key(stage::life_key(life));
     picture.verbs = verbs(run, id, name);
+    let clock = run.cluster.clock_rate(id);
+    if clock != 100 {
+        picture.facts.push(fact("page.fact.clock", Phrase::raw(format!("{clock} %"))));
+    }
     if let Some(shown) = ensemble::servers(run).into_iter().find(|server| server.name == name) {
         if !life.is_gone() {
             picture.sign = Sign::Letter(server::letter(shown.role).to_string());
@@ -214,6 +218,7 @@ fn process(run: Run<'_>, name: &str) -> Option<InspectorPicture> {
         picture.name = Phrase::key("page.name.server").with("name", name);
         picture.state = server::standing(&shown);
         picture.facts.push(fact("page.fact.last", shown.last.clone()));
+        picture.facts.extend(disk(shown.ails));
         picture.facts.extend(attached(run, name));
     } else if let Some(number) = name.strip_prefix("broker") {
         picture.sign = Sign::Letter(number.to_string());
@@ -243,6 +248,19 @@ fn process(run: Run<'_>, name: &str) -> Option<InspectorPicture> {
         picture.facts.extend(its_group(run, name));
     }
     Some(picture)
+}
+
+/// What is wrong with a server's disk.
+fn disk(ails: Ails) -> Option<Fact> {
+    let tenths = i32::try_from(ails.slowed_by.as_ms() / 100).unwrap_or(i32::MAX);
+    let words = match (ails.room, tenths) {
+        (Room::Full, _) => Phrase::key("page.disk.full"),
+        (Room::Free, 0) => return None,
+        (Room::Free, tenths) => {
+            Phrase::key("page.disk.slow").with_phrase("by", seconds(tenths))
+        }
+    };
+    Some(fact("page.fact.disk", words))
 }
 
 /// The sessions that are attached to a server.
@@ -611,6 +629,36 @@ pub fn verbs(run: Run<'_>, id: ProcessId, name: &str) -> Vec<Verb> {
         }
     };
     verbs.extend(cut(run, id, name));
+    if run.cluster.process(id).zk().is_some() {
+        verbs.extend(ailing(ensemble::ails(run.cluster, id), name));
+    }
+    verbs
+}
+
+/// What can be done to a server's disk and clock.
+fn ailing(ails: Ails, name: &str) -> Vec<Verb> {
+    let verb = |icon, words: &'static str, command: &str, what: &str| Verb {
+        icon,
+        name: Phrase::key(words).with("name", name),
+        key: ' ',
+        command: format!("{command} {name} {what}"),
+    };
+    let disk = |words, what| verb(Icon::Disk, words, "disk", what);
+    let clock = |words, what| verb(Icon::Ttl, words, "clock", what);
+    let mut verbs = match ails.room {
+        Room::Full => vec![disk("page.verb.free-disk", "free")],
+        Room::Free => vec![disk("page.verb.fill-disk", "full")],
+    };
+    verbs.push(match ails.slowed_by {
+        Span::ZERO => disk("page.verb.slow-disk", "slower-by=1s"),
+        _ => disk("page.verb.quick-disk", "slower-by=0s"),
+    });
+    if ails.clock == 100 {
+        verbs.push(clock("page.verb.fast-clock", "rate-percent=150"));
+        verbs.push(clock("page.verb.slow-clock", "rate-percent=50"));
+    } else {
+        verbs.push(clock("page.verb.right-clock", "rate-percent=100"));
+    }
     verbs
 }
 

@@ -5,7 +5,8 @@
 
 use super::drawing::{Light, broker, server, session, strip};
 use super::shape::Drawing;
-use super::stage::{Age, Ensemble, Replica, Session, Stand, Thread};
+use super::stage::{Age, Ails, Ensemble, Replica, Session, Stand, Thread};
+use crate::sim::Room;
 use crate::text::{Catalog, Phrase};
 
 /// A mark, in a box of [`SIZE`], and the key of what it means.
@@ -108,6 +109,14 @@ pub fn marks() -> Vec<Mark> {
         mark("legend.gone", |d| {
             d.rect((20, 6), (24, 22), 4, "obj dead");
             d.rect((20, 6), (24, 22), 4, "hatchfill");
+        }),
+        mark("legend.disk", |d| {
+            d.over(server::disk((18, 17), Ails { room: Room::Full, ..Ails::NOTHING }));
+            d.over(server::disk((46, 17), Ails::NOTHING));
+        }),
+        mark("legend.clock", |d| {
+            d.over(server::clock((18, 17), Ails { clock: 150, ..Ails::NOTHING }));
+            d.over(server::clock((46, 17), Ails { clock: 50, ..Ails::NOTHING }));
         }),
         mark("legend.you", |d| d.over(broker::mark((32, 17), "userd"))),
         mark("legend.znode", |d| {

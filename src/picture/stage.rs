@@ -8,6 +8,7 @@ use super::brokers;
 use super::ensemble::{self, Run};
 use super::groups;
 use super::target::Target;
+use crate::sim::{Room, Span};
 use crate::text::Phrase;
 use crate::zk::zxid::Zxid;
 
@@ -99,6 +100,24 @@ pub struct Server {
     pub last: Phrase,
     /// The vote that it holds, while it lives and looks.
     pub ballot: Option<Ballot>,
+    /// What is wrong with its machine.
+    pub ails: Ails,
+}
+
+/// What is wrong with a server's machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ails {
+    /// Whether its disk is full.
+    pub room: Room,
+    /// How much longer each write takes.
+    pub slowed_by: Span,
+    /// The hundredths of a second that its clock shows for one.
+    pub clock: u32,
+}
+
+impl Ails {
+    /// Nothing.
+    pub const NOTHING: Ails = Ails { room: Room::Free, slowed_by: Span::ZERO, clock: 100 };
 }
 
 /// A vote as it is compared: by epoch, then by zxid, then by server.

@@ -97,6 +97,9 @@ facts! {
         "draw-fixed" => Fixed { process: ProcessName, draw: Arc<str>, value: u64 },
         "disk-slowed" => DiskSlowed { process: ProcessName, by: Span },
         "disk-wiped" => DiskWiped { process: ProcessName },
+        "disk-filled" => DiskFilled { process: ProcessName },
+        "disk-freed" => DiskFreed { process: ProcessName },
+        "clock-changed" => ClockChanged { process: ProcessName, rate_percent: u32 },
     }
 }
 

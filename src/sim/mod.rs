@@ -34,7 +34,7 @@ pub use ord_set::OrdSet;
 pub use outbox::{Effect, Outbox, wishes};
 pub use process::{Event, Process, Vocabulary};
 pub use queue::{Flight, Landing};
-pub use seat::Power;
+pub use seat::{Power, Room};
 pub use simulation::{Intervention, Network, Sim};
 pub use time::{EventId, Moment, ProcessId, SimTime, Span};
 pub use trace::{Entry, Record, Trace, What};

@@ -70,7 +70,7 @@ impl<'a, W: Vocabulary> Outbox<'a, W> {
         self.me
     }
 
-    /// The simulated time.
+    /// The time, as the process's own clock shows it.
     pub fn now(&self) -> SimTime {
         self.now
     }

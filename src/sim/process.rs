@@ -50,6 +50,8 @@ pub enum Event<W: Vocabulary> {
     Timer(W::Timer),
     /// A write is on the disk.
     Written(W::Write),
+    /// A write could not be done: the disk is full.
+    Failed(W::Write),
     /// Somebody outside asks for something.
     Request(W::Request),
 }

@@ -40,11 +40,74 @@ pub(super) struct Armed {
     pub(super) cause: EventId,
 }
 
+/// Whether a disk takes what is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Room {
+    /// It does.
+    Free,
+    /// No write can be done.
+    Full,
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Disk {
     pub(super) free_at: SimTime,
     pub(super) slowed_by: Span,
+    pub(super) room: Room,
     pub(super) latency: Stream,
+}
+
+/// A process's own clock. It goes right unless somebody changes its pace.
+///
+/// Real: a clock is set by hand or by NTP, and jumps; here it only goes faster or slower, because
+/// nothing but ctime and mtime hangs on what it shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Clock {
+    /// Of each second, so many hundredths.
+    rate_percent: u32,
+    /// The highest that this has been.
+    fastest: u32,
+    /// When its pace was changed last, and what it showed then.
+    changed: (SimTime, SimTime),
+}
+
+impl Clock {
+    const RIGHT: Clock =
+        Clock { rate_percent: 100, fastest: 100, changed: (SimTime::ZERO, SimTime::ZERO) };
+
+    /// What it shows.
+    pub(super) fn read(&self, now: SimTime) -> SimTime {
+        let (since, shown) = self.changed;
+        let passed = now.since(since);
+        match self.rate_percent {
+            100 => shown + passed,
+            rate => shown + (passed * u64::from(rate)).divided_by(100),
+        }
+    }
+
+    /// How long it takes until it shows so much more, and never less: a process that waits for the
+    /// next tick would wait for it again, at the same moment.
+    pub(super) fn lasting(&self, span: Span) -> Span {
+        match self.rate_percent {
+            100 => span,
+            rate => Span::micros((span.as_micros() * 100).div_ceil(u64::from(rate))),
+        }
+    }
+
+    /// Changes its pace.
+    pub(super) fn change(&mut self, now: SimTime, rate_percent: u32) {
+        self.changed = (now, self.read(now));
+        self.rate_percent = rate_percent.max(1);
+        self.fastest = self.fastest.max(rate_percent);
+    }
+
+    pub(super) fn rate_percent(&self) -> u32 {
+        self.rate_percent
+    }
+
+    pub(super) fn fastest(&self) -> u32 {
+        self.fastest
+    }
 }
 
 type TimerOf<P> = <<P as Process>::Words as Vocabulary>::Timer;
@@ -60,6 +123,7 @@ pub(super) struct Seat<P: Process> {
     pub(super) timers: OrdMap<TimerOf<P>, TimerSlot>,
     pub(super) links: Vec<Link>,
     pub(super) disk: Disk,
+    pub(super) clock: Clock,
     pub(super) dice: Dice,
 }
 
@@ -73,7 +137,8 @@ impl<P: Process> Seat<P> {
             last_event: EventId(0),
             timers: OrdMap::new(),
             links: Vec::new(),
-            disk: Disk { free_at: SimTime::ZERO, slowed_by: Span::ZERO, latency },
+            disk: Disk { free_at: SimTime::ZERO, slowed_by: Span::ZERO, room: Room::Free, latency },
+            clock: Clock::RIGHT,
             dice: Dice::new(seed, name.clone()),
             name,
         }
@@ -93,6 +158,9 @@ impl<P: Process> Hash for Seat<P> {
         self.power.hash(state);
         self.incarnation.hash(state);
         self.process.hash(state);
+        if self.clock != Clock::RIGHT {
+            self.clock.hash(state);
+        }
         for (timer, slot) in &self.timers {
             if let Some(armed) = slot.armed {
                 (timer, armed.at).hash(state);
@@ -101,5 +169,26 @@ impl<P: Process> Hash for Seat<P> {
         for link in &self.links {
             (link.peer, link.view, link.open, link.cut, link.last_landing).hash(state);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_goes_on_from_what_it_showed() {
+        let at = |secs| SimTime::ZERO + Span::secs(secs);
+        let mut clock = Clock::RIGHT;
+        assert_eq!((clock.read(at(7)), clock.lasting(Span::secs(3))), (at(7), Span::secs(3)));
+        clock.change(at(10), 150);
+        assert_eq!((clock.read(at(12)), clock.lasting(Span::secs(3))), (at(13), Span::secs(2)));
+        clock.change(at(12), 50);
+        assert_eq!((clock.read(at(14)), clock.lasting(Span::secs(3))), (at(14), Span::secs(6)));
+        clock.change(at(14), 100);
+        assert_eq!((clock.read(at(20)), clock.fastest()), (at(20), 150));
+        clock.change(at(20), 130);
+        let (micro, now) = (Span::micros(1), at(20) + Span::micros(7));
+        assert!(clock.read(now + clock.lasting(micro)) >= clock.read(now) + micro);
     }
 }

@@ -14,7 +14,7 @@ use super::link::{Direction, Link};
 use super::outbox::{Effect, Outbox};
 use super::process::{Event, Process, Vocabulary};
 use super::queue::{Flight, Pending, Queue, Scheduled};
-use super::seat::{Armed, Power, Seat, TimerSlot};
+use super::seat::{Armed, Power, Room, Seat, TimerSlot};
 use super::sort;
 use super::time::{EventId, Moment, ProcessId, SimTime, Span};
 use super::trace::{Entry, Heading, Trace, What, heading};
@@ -128,6 +128,28 @@ impl<P: Process> Sim<P> {
     /// Whether the cable from `from` to `to` is cut in this direction.
     pub fn is_cut(&self, from: ProcessId, to: ProcessId) -> bool {
         self.seats[from.index()].link(to).is_some_and(|link| link.cut)
+    }
+
+    /// The hundredths of a second that the process's clock has shown for one, at its fastest.
+    pub fn fastest_clock(&self, id: ProcessId) -> u32 {
+        self.seats[id.index()].clock.fastest()
+    }
+
+    /// The hundredths of a second that the process's clock shows for one.
+    pub fn clock_rate(&self, id: ProcessId) -> u32 {
+        self.seats[id.index()].clock.rate_percent()
+    }
+
+    /// When the clock of a process will show `at`; now, if it has shown it already.
+    pub fn when_clock_shows(&self, id: ProcessId, at: SimTime) -> SimTime {
+        let clock = &self.seats[id.index()].clock;
+        self.now + clock.lasting(at.since(clock.read(self.now).min(at)))
+    }
+
+    /// Whether a process's disk has room, and how much longer each write takes than it should.
+    pub fn disk(&self, id: ProcessId) -> (Room, Span) {
+        let disk = &self.seats[id.index()].disk;
+        (disk.room, disk.slowed_by)
     }
 
     /// The messages on their way, in no order.
@@ -387,7 +409,12 @@ impl<P: Process> Sim<P> {
                 self.seat(process).timers.remove(&timer);
                 (process, Event::Timer(timer))
             }
-            Pending::Written { process, write, .. } => (process, Event::Written(write)),
+            Pending::Written { process, write, .. } => {
+                match self.seats[process.index()].disk.room {
+                    Room::Free => (process, Event::Written(write)),
+                    Room::Full => (process, Event::Failed(write)),
+                }
+            }
             Pending::Request { process, request } => (process, Event::Request(request)),
             Pending::Message { from, to, view, message } => {
                 let link = self.link(to, from);
@@ -418,7 +445,8 @@ impl<P: Process> Sim<P> {
         let effects = std::mem::take(&mut self.scratch.effects);
         let seat = Arc::make_mut(&mut self.seats[process.index()]);
         seat.last_event = id;
-        let mut out = Outbox::new((process, at, id), effects, &mut seat.dice, &mut draws);
+        let clock = seat.clock.read(at);
+        let mut out = Outbox::new((process, clock, id), effects, &mut seat.dice, &mut draws);
         seat.process.handle(event, &mut out);
         let mut effects = out.into_effects();
         entries.extend(draws.drain(..).map(|(draw, value)| Entry::Draw(draw, value)));
@@ -494,7 +522,7 @@ impl<P: Process> Sim<P> {
                 Span::micros(seat.dice.draw(purpose, range))
             }
         };
-        let at = since + span;
+        let at = since + seat.clock.lasting(span);
         let armed = Some(Armed { at, id, since, cause });
         match seat.timers.get_mut(&timer) {
             Some(slot) if slot.queued_at <= at => slot.armed = armed,
@@ -503,6 +531,27 @@ impl<P: Process> Sim<P> {
                 let pending = Pending::Timer { process: me, timer };
                 self.queue.push(Scheduled { id, at, since, cause, pending });
             }
+        }
+    }
+
+    /// A clock goes at another pace; what is armed runs out when it shows the time that was meant.
+    fn change_clock(&mut self, id: ProcessId, rate_percent: u32) {
+        let now = self.now;
+        let seat = self.seat(id);
+        let before = seat.clock;
+        seat.clock.change(now, rate_percent);
+        let (shown, mut earlier) = (seat.clock.read(now), Vec::new());
+        for (timer, slot) in &mut seat.timers {
+            let Some(armed) = slot.armed.as_mut().filter(|armed| armed.at > now) else { continue };
+            armed.at = now + seat.clock.lasting(before.read(armed.at).since(shown));
+            if armed.at < slot.queued_at {
+                slot.queued_at = armed.at;
+                earlier.push((*timer, *armed));
+            }
+        }
+        for (timer, Armed { at, id: event, since, cause }) in earlier {
+            let pending = Pending::Timer { process: id, timer };
+            self.queue.push(Scheduled { id: event, at, since, cause, pending });
         }
     }
 
@@ -737,6 +786,23 @@ impl<P: Process> Intervention<'_, P> {
         self.sim.seat(id).process.wipe();
         let process = self.named(id);
         self.tell(KernelFact::DiskWiped { process });
+    }
+
+    /// Fills the disk of a process, so that no write can be done, or makes room again.
+    pub fn fill_disk(&mut self, id: ProcessId, room: Room) {
+        self.sim.seat(id).disk.room = room;
+        let process = self.named(id);
+        self.tell(match room {
+            Room::Full => KernelFact::DiskFilled { process },
+            Room::Free => KernelFact::DiskFreed { process },
+        });
+    }
+
+    /// Lets the clock of a process go faster or slower: its timers, and what it takes for now.
+    pub fn change_clock(&mut self, id: ProcessId, rate_percent: u32) {
+        self.sim.change_clock(id, rate_percent);
+        let process = self.named(id);
+        self.tell(KernelFact::ClockChanged { process, rate_percent });
     }
 
     fn named(&self, id: ProcessId) -> ProcessName {

@@ -69,6 +69,7 @@ impl Process for Pinger {
                 out.tell(Fact::Lost { count: self.hangups });
             }
             Event::Written(number) => self.written.push(number),
+            Event::Failed(number) => out.tell(Fact::Lost { count: number }),
             Event::Request(EXIT) => {
                 out.exit(1);
                 out.arm(1, Span::ms(10));
@@ -300,4 +301,32 @@ fn a_moment_within_an_instant_is_reached_again() {
     again.advance_to(ms(90), &mut other);
     assert_eq!(trace.hash(), other.hash());
     assert_eq!(sim.hash(), again.hash());
+}
+
+#[test]
+fn a_full_disk_writes_nothing_until_there_is_room() {
+    let (mut sim, mut trace) = started();
+    sim.advance_to(ms(100), &mut trace);
+    sim.intervene(("disk", None), &mut trace, |i| i.fill_disk(A, Room::Full));
+    let written = sim.process(A).written.len();
+    let before = trace.len();
+    sim.advance_to(ms(200), &mut trace);
+    assert_eq!(sim.process(A).written.len(), written);
+    let failed = trace.since(before).filter(|record| record.name == "write-failed");
+    assert!(failed.count() >= 9);
+    sim.intervene(("disk", None), &mut trace, |i| i.fill_disk(A, Room::Free));
+    sim.advance_to(ms(300), &mut trace);
+    assert!(sim.process(A).written.len() >= written + 9);
+}
+
+#[test]
+fn a_clock_that_goes_twice_as_fast_halves_its_timers() {
+    let (mut sim, mut trace) = started();
+    sim.advance_to(ms(100), &mut trace);
+    let before = (sim.process(A).sent, sim.process(B).sent);
+    sim.intervene(("clock", None), &mut trace, |i| i.change_clock(A, 200));
+    sim.advance_to(ms(1100), &mut trace);
+    let sent = (sim.process(A).sent - before.0, sim.process(B).sent - before.1);
+    assert!((198..=200).contains(&sent.0) && (99..=101).contains(&sent.1), "{sent:?}");
+    assert_eq!((sim.fastest_clock(A), sim.fastest_clock(B)), (200, 100));
 }

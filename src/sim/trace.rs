@@ -131,6 +131,7 @@ pub(super) fn heading<W: Vocabulary>(event: &Event<W>) -> (What, &'static str) {
         Event::Hangup { peer } => (What::Hangup(*peer), "hangup"),
         Event::Timer(timer) => (What::Timer, W::timer_name(timer)),
         Event::Written(_) => (What::Written, "written"),
+        Event::Failed(_) => (What::Written, "write-failed"),
         Event::Request(request) => (What::Request, W::request_name(request)),
     }
 }

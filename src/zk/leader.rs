@@ -214,7 +214,7 @@ impl Leader {
                 self.epochs_written(member, out);
                 Turn::Stay
             }
-            Event::Boot | Event::Request(_) => Turn::Stay,
+            Event::Boot | Event::Request(_) | Event::Failed(_) => Turn::Stay,
         }
     }
 
@@ -756,6 +756,10 @@ impl Leader {
     /// Real: a learner's silence ends its connection at once; here at the next half tick.
     // Source: Leader.lead, LearnerHandler.ping.
     fn half_tick(&mut self, member: &mut Member, out: &mut Outbox<'_, Words>) -> Turn {
+        // Source: Leader.lead, Leader.isRunning, ZooKeeperServer.State.ERROR.
+        if member.writer.has_failed() {
+            return Turn::Look;
+        }
         out.arm(PeerTimer::HalfTick, member.settings.tick_time.divided_by(2));
         self.ticks.half = match self.ticks.half {
             Half::First => Half::Second,

@@ -124,7 +124,11 @@ impl Learner {
         match event {
             Event::Message { from, message: Message::Peer(message) } => {
                 match member.ensemble.id_of(from) == Some(self.leader) {
-                    true => self.hear_leader(message, member, out),
+                    // Source: Follower.followLeader, Learner.isRunning.
+                    true => match self.hear_leader(message, member, out) {
+                        Turn::Stay if member.writer.has_failed() => Turn::Look,
+                        turn => turn,
+                    },
                     false => Turn::Stay,
                 }
             }

@@ -20,6 +20,9 @@ pub struct LogWriter {
     writing: Option<Zxid>,
 }
 
+/// What is under way when a write has failed: it is never done, so that no other begins.
+const NEVER: Zxid = Zxid(i64::MAX);
+
 impl LogWriter {
     /// Appends a txn to the log.
     pub fn append(&mut self, txn: Arc<Txn>, out: &mut Outbox<'_, Words>) {
@@ -59,12 +62,34 @@ impl LogWriter {
         done
     }
 
-    /// Brings everything to the disk before a role ends.
+    /// A write has failed, and with it the log until the role ends; whether it was this one's.
+    pub fn failed(&mut self, through: Zxid) -> bool {
+        let ours = self.writing == Some(through);
+        if ours {
+            self.writing = Some(NEVER);
+        }
+        ours
+    }
+
+    /// Has a write failed?
+    pub fn has_failed(&self) -> bool {
+        self.writing == Some(NEVER)
+    }
+
+    /// Another thread writes the log, and has nothing to write yet.
+    pub fn begin_anew(&mut self) {
+        *self = LogWriter::default();
+    }
+
+    /// Brings everything to the disk before a role ends, if it can.
     ///
     /// Real: the role's end waits for the disk; here it does not, because nobody is told that these
     /// txns are written.
     // Source: SyncRequestProcessor.shutdown.
     pub fn flush(&mut self, disk: &mut Disk) {
+        if self.has_failed() {
+            return self.pending.clear();
+        }
         self.writing = None;
         self.pending.drain(..).for_each(|txn| disk.append(txn));
     }

@@ -1,6 +1,7 @@
 //! What a server of an ensemble has whatever its role: its disk, its database, its last vote.
 //!
-//! *Invariant: between two roles the database holds exactly what is on the disk.*
+//! *Invariant: between two roles the database holds exactly what is on the disk, unless a write of
+//! the log has failed: then it may hold more, all of it committed.*
 
 use std::sync::Arc;
 
@@ -99,6 +100,28 @@ impl Member {
             self.disk.snapshot = self.database.snapshot();
         }
         logged
+    }
+
+    /// Begins to learn after a write of the log has failed.
+    ///
+    /// Real: what it had in memory stays there though the log lacks it, and is missing once the
+    /// server has restarted (ZOOKEEPER-4882); here the disk is read again, so that it is sent anew.
+    pub fn forget_unlogged(&mut self) {
+        if self.writer.has_failed() {
+            self.database = self.disk.recover();
+            self.window = CommittedWindow::of_log(&self.disk);
+            self.writer.begin_anew();
+        }
+    }
+
+    /// Begins to lead after a write of the log has failed: the snapshot has what the log lacks.
+    // Source: Leader.lead, ZooKeeperServer.loadData.
+    pub fn save_unlogged(&mut self) {
+        if self.writer.has_failed() {
+            let (snapshot, epochs) = (self.database.snapshot(), self.disk.epochs);
+            self.disk = Disk { snapshot, epochs, ..Disk::default() };
+            self.writer.begin_anew();
+        }
     }
 
     /// Leaves a role: what was logged counts as done, committed or not, and all clients are gone.

@@ -9,11 +9,11 @@ use super::epochs::Epoch;
 use super::leader::{Leader, Turn};
 use super::learner::Learner;
 use super::member::Member;
-use super::peer::PeerMessage;
+use super::peer::{PeerMessage, PeerTimer};
 use super::serving::Serving;
 use super::settings::Settings;
 use super::vote::{Notification, Round, Standing};
-use super::words::{Message, Timer, Words, Write};
+use super::words::{Fact, Message, Timer, Words, Write};
 use crate::sim::{Event, Outbox, ProcessId};
 
 /// One running server of an ensemble.
@@ -114,9 +114,15 @@ impl QuorumPeer {
 
     /// Takes one event.
     pub fn handle(&mut self, event: Event<Words>, out: &mut Outbox<'_, Words>) {
+        if let Event::Failed(write) = event {
+            return self.failed(write, out);
+        }
         if let Event::Written(Write::Epochs(written)) = event {
             let epochs = self.member.disk.epochs;
             self.member.disk.epochs = epochs.raised_to(written);
+            if let PeerRole::Leading(_) = self.role {
+                self.member.save_unlogged();
+            }
         }
         if let Event::Message { from, message: Message::Peer(PeerMessage::Notification(heard)) } =
             event
@@ -159,15 +165,43 @@ impl QuorumPeer {
     fn decided(&mut self, decision: Option<Decision>, out: &mut Outbox<'_, Words>) {
         let Some(Decision { vote, round }) = decision else { return };
         let member = &mut self.member;
-        for timer in super::peer::PeerTimer::ALL {
+        for timer in PeerTimer::ALL {
             out.disarm(timer);
         }
         member.vote = vote;
         member.round = round;
         self.role = match vote.candidate == member.me {
             true => PeerRole::Leading(Box::new(Leader::start(member, out))),
-            false => PeerRole::Learning(Box::new(Learner::start(vote.candidate, member, out))),
+            false => {
+                member.forget_unlogged();
+                PeerRole::Learning(Box::new(Learner::start(vote.candidate, member, out)))
+            }
         };
+    }
+
+    /// A write has found no room. If it was the log's, the role ends when it looks around next.
+    ///
+    /// Real: a leader that finds no room exits over the snapshot that it writes first of all; here
+    /// over its epoch, which it writes next.
+    // Source: ZooKeeperCriticalThread.handleException, Learner.registerWithLeader, syncWithLeader,
+    // ZooKeeperServer.takeSnapshot, ExitCode.TXNLOG_ERROR_TAKING_SNAPSHOT.
+    fn failed(&mut self, write: Write, out: &mut Outbox<'_, Words>) {
+        match (write, &self.role) {
+            (Write::Log { through }, _) => {
+                if self.member.writer.failed(through) {
+                    out.tell(Fact::LogNotWritten {});
+                }
+            }
+            (Write::Epochs(_), PeerRole::Looking(_)) => {}
+            (Write::Epochs(_), PeerRole::Leading(_)) => {
+                out.tell(Fact::SnapshotNotWritten {});
+                out.exit(10);
+            }
+            (Write::Epochs(_), PeerRole::Learning(_)) => {
+                out.tell(Fact::EpochNotWritten {});
+                self.look_again(out);
+            }
+        }
     }
 
     /// A role has ended.

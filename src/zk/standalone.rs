@@ -124,6 +124,11 @@ impl Standalone {
             Event::Timer(Timer::SessionTick) => self.session_tick(out),
             Event::Timer(Timer::ContainerCheck) => self.container_check(out),
             Event::Written(Write::Log { .. }) => self.written(disk, out),
+            // Source: ZooKeeperServerShutdownHandler.handle, ZooKeeperServerMain.runFromConfig.
+            Event::Failed(_) => {
+                out.tell(Fact::LogNotWritten {});
+                out.exit(0);
+            }
             _ => {}
         }
     }

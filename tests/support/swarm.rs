@@ -120,8 +120,14 @@ const FAULTS: &[(&str, u64, Drawn)] = &[
     }),
     ("drop", 6, |c, d| Some(format!("drop message={}", message(c, d)?))),
     ("slow disk", 2, |c, d| {
-        let process = name(c, d, Power::Running)?;
+        let process = zk_server(c, d)?;
         Some(format!("disk {process} slower-by={}ms", d.below(200)))
+    }),
+    ("disk full", 3, |c, d| Some(format!("disk {} full", zk_server(c, d)?))),
+    ("disk free", 3, |c, d| Some(format!("disk {} free", zk_server(c, d)?))),
+    ("clock drift", 3, |c, d| {
+        let process = name(c, d, Power::Running)?;
+        Some(format!("clock {process} rate-percent={}", 80 + d.below(60)))
     }),
     ("work: add client", 6, |c, d| {
         let number = c.processes().filter(|(_, name, _)| name.starts_with('z')).count();
@@ -160,6 +166,12 @@ fn name(cluster: &Cluster, dice: &mut Dice, power: Power) -> Option<String> {
     let meant = cluster.processes().filter(|(_, _, process)| is_meant_to_run(process));
     let names = meant.filter(|(id, _, _)| cluster.power(*id) == power);
     dice.one(&names.map(|(_, name, _)| name.to_owned()).collect::<Vec<_>>())
+}
+
+/// A server, running or not.
+fn zk_server(cluster: &Cluster, dice: &mut Dice) -> Option<String> {
+    let servers = cluster.processes().filter(|(_, _, process)| process.kind() == Kind::Zk);
+    dice.one(&servers.map(|(_, name, _)| name.to_owned()).collect::<Vec<_>>())
 }
 
 fn count(cluster: &Cluster, kind: Kind) -> u64 {
@@ -326,7 +338,10 @@ impl Run {
         self.give(&Command::HealAll)?;
         let names: Vec<_> = self.cluster.processes().map(|(_, name, _)| name.to_owned()).collect();
         for name in names {
-            for text in [format!("thaw {name}"), format!("disk {name} slower-by=0s")] {
+            let cures = ["thaw", "disk slower-by=0s", "disk free", "clock rate-percent=100"];
+            for cure in cures {
+                let (verb, rest) = cure.split_once(' ').unwrap_or((cure, ""));
+                let text = format!("{verb} {name} {rest}").trim_end().to_owned();
                 self.give(&Command::parse(1, &text).expect("it is written as commands are"))?;
             }
         }

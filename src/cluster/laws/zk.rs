@@ -31,7 +31,7 @@ pub(super) fn databases(cluster: &Cluster) -> impl Iterator<Item = (&str, &Datab
 }
 
 /// Z16: a session is expired no earlier than its timeout after it was heard of, as far as the one
-/// who decides had learned of that.
+/// who decides had learned of that, and by no faster clock than its own has been.
 pub(super) fn sessions_get_their_time(_: &mut Seen, witness: &Witness<'_>) -> Verdict {
     let Witness { record, cluster, trace, .. } = witness;
     let Some(process) = record.process else { return Ok(()) };
@@ -48,7 +48,8 @@ pub(super) fn sessions_get_their_time(_: &mut Seen, witness: &Witness<'_>) -> Ve
         };
         let timeout = server.database().and_then(|database| database.sessions.get(session));
         let (Some(sign), Some(timeout)) = (sign.take(), timeout) else { continue };
-        let silence = record.at.since(sign);
+        let fastest = u64::from(cluster.fastest_clock(process));
+        let silence = (record.at.since(sign) * fastest).divided_by(100);
         if silence < Span::ms(timeout.0.unsigned_abs()) {
             let name = cluster.name(process);
             let silence = silence.as_ms();

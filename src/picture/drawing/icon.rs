@@ -38,6 +38,7 @@ pub enum Icon {
     RunTo,
     Add,
     Legend,
+    Disk,
 }
 
 impl Icon {
@@ -93,6 +94,7 @@ impl Icon {
             Icon::Cut => ("M2 8h4M10 8h4M7 4.5l-1 7M10 4.5l-1 7", ""),
             Icon::RunTo => ("M2.5 8h7M7 5l3 3l-3 3M13 3v10", ""),
             Icon::Add => ("M8 3v10M3 8h10", ""),
+            Icon::Disk => ("M3 4.5v7c0 2.7 10 2.7 10 0v-7c0-2.7-10-2.7-10 0c0 2.7 10 2.7 10 0", ""),
             Icon::Legend => (
                 "M3 3.5h3v3H3zM9 5h4.5M6.2 11a1.6 1.6 0 1 1 -3.2 0a1.6 1.6 0 1 1 3.2 0zM9 11h4.5",
                 "",

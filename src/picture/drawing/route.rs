@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn an_answer_comes_back_by_the_same_way() {
-        use crate::picture::stage::{Life, Role, Server};
+        use crate::picture::stage::{Ails, Life, Role, Server};
         use crate::text::Phrase;
         let server = |name: &str| Server {
             name: name.to_string(),
@@ -113,6 +113,7 @@ mod tests {
             life: Life::Running,
             last: Phrase::nothing(),
             ballot: None,
+            ails: Ails::NOTHING,
         };
         let servers = vec![server("zk1"), server("zk2"), server("zk3")];
         let picture = StagePicture { servers, ..StagePicture::default() };

@@ -3,7 +3,8 @@
 //! *Invariant:* labels of all servers stand on one base line, also that of the raised leader.
 
 use crate::picture::shape::{Drawing, tenths};
-use crate::picture::stage::{Ballot, Ensemble, Life, Role, Server};
+use crate::picture::stage::{Ails, Ballot, Ensemble, Life, Role, Server};
+use crate::sim::{Room, Span};
 use crate::text::Phrase;
 
 use super::Light;
@@ -19,6 +20,13 @@ pub fn server(at: (i32, i32), server: &Server, light: Light, plate: &Plate) -> D
         drawing.over(dead(at));
     } else {
         drawing.over(living(at, server));
+    }
+    let corner = at.1 - lift(server);
+    if server.ails.room == Room::Full || server.ails.slowed_by > Span::ZERO {
+        drawing.over(disk((at.0 - HALF, corner + HALF), server.ails));
+    }
+    if server.ails.clock != 100 {
+        drawing.over(clock((at.0 - HALF, corner - HALF), server.ails));
     }
     if light == Light::Lit {
         drawing.rect((at.0 - 31, at.1 - 31 - lift(server)), (62, 62), 13, "now");
@@ -101,6 +109,27 @@ fn dead((x, y): (i32, i32)) -> Drawing {
     inner.path((x - HALF, y - HALF), BITTEN, "hatchfill");
     let mut drawing = Drawing::new();
     drawing.turned((x, y + HALF), 60, inner);
+    drawing
+}
+
+/// A disk that is full, or one that is slow: the same, empty.
+pub fn disk(at: (i32, i32), ails: Ails) -> Drawing {
+    let mut drawing = Drawing::new();
+    drawing.path(at, "M-8 -5v10c0 4.5 16 4.5 16 0v-10c0 -4.5 -16 -4.5 -16 0z", "obj buckle");
+    if ails.room == Room::Full {
+        drawing.path(at, "M-8 -5v10c0 4.5 16 4.5 16 0v-10c0 4.5 -16 4.5 -16 0z", "inkfill");
+    }
+    drawing.path(at, "M-8 -5c0 4.5 16 4.5 16 0", "ln1");
+    drawing
+}
+
+/// A clock that is ahead of twelve because it goes too fast, or behind because it goes too slow.
+pub fn clock(at: (i32, i32), ails: Ails) -> Drawing {
+    let mut drawing = Drawing::new();
+    drawing.circle(at, 85, "obj buckle");
+    let ahead = ails.clock > 100;
+    let wedge = if ahead { "M0 0v-6a6 6 0 0 1 6 6z" } else { "M0 0v-6a6 6 0 0 0 -6 6z" };
+    drawing.path(at, wedge, "inkfill");
     drawing
 }
 

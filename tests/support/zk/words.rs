@@ -43,6 +43,7 @@ where
         Event::Hangup { peer } => Event::Hangup { peer },
         Event::Timer(timer) => Event::Timer(timer),
         Event::Written(write) => Event::Written(write),
+        Event::Failed(write) => Event::Failed(write),
         Event::Request(request) => return Err(request),
     })
 }
