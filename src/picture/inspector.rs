@@ -17,7 +17,10 @@ use crate::kafka::words::{Message, Words};
 use crate::kafka::znodes::consumers::group_offset;
 use crate::sim::{Flight, Landing, ProcessId, Room, SimTime, Span, Vocabulary};
 use crate::text::Phrase;
+use crate::zk::quorum_peer::QuorumPeer;
+use crate::zk::server::Server;
 use crate::zk::stat::Owner;
+use crate::zk::vote;
 
 /// What the inspector shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -256,9 +259,7 @@ fn disk(ails: Ails) -> Option<Fact> {
     let words = match (ails.room, tenths) {
         (Room::Full, _) => Phrase::key("page.disk.full"),
         (Room::Free, 0) => return None,
-        (Room::Free, tenths) => {
-            Phrase::key("page.disk.slow").with_phrase("by", seconds(tenths))
-        }
+        (Room::Free, tenths) => Phrase::key("page.disk.slow").with_phrase("by", seconds(tenths)),
     };
     Some(fact("page.fact.disk", words))
 }
@@ -282,12 +283,32 @@ fn its_session(run: Run<'_>, name: &str) -> Vec<Fact> {
         let value = left(&held);
         facts.push(Fact { name: Phrase::key(key), value, quoted: false, target: held.target() });
         facts.extend(held.server.as_ref().map(|server| pointing("page.fact.attached", server)));
+        facts.extend(held.server.as_ref().and_then(|server| behind(run, server)));
         facts.extend(owned(run, held.id));
     }
     if facts.is_empty() {
         facts.push(fact("page.fact.session", Phrase::key("page.fact.none")));
     }
     facts
+}
+
+/// How far the server that answers somebody's reads is behind the leader; of two who believe that
+/// they lead, the one of the later epoch does.
+fn behind(run: Run<'_>, server: &str) -> Option<Fact> {
+    let leads = |(_, _, server): &(ProcessId, &str, &Server)| {
+        let peer = server.peer().filter(|peer| peer.standing() == vote::Standing::Leading);
+        peer.and_then(QuorumPeer::epoch)
+    };
+    let servers = ensemble::processes(run.cluster).filter(|server| leads(server).is_some());
+    let (_, _, leader) = servers.max_by_key(leads)?;
+    let (server, newest) = (run.cluster.find(server)?, leader.database()?.last_zxid);
+    let last = run.cluster.process(server).zk()?.database()?.last_zxid;
+    let missed = leader.disk().after(last).take_while(|txn| txn.zxid <= newest).count();
+    let words = match missed {
+        0 => Phrase::key("page.behind.none"),
+        missed => Phrase::key("page.behind.some").with("n", missed),
+    };
+    Some(fact("page.fact.behind", words))
 }
 
 /// What is left of a session.
@@ -328,6 +349,7 @@ fn session(run: Run<'_>, target: &Target) -> Option<InspectorPicture> {
         Some(server) => pointing("page.fact.attached", server),
         None => fact("page.fact.attached", Phrase::key("page.fact.lost")),
     });
+    picture.facts.extend(held.server.as_ref().and_then(|server| behind(run, server)));
     picture.facts.push(pointing("page.fact.of", owner));
     picture.facts.extend(owned(run, held.id));
     picture.facts.extend(watched(run, owner));
