@@ -11,6 +11,7 @@ use super::notation::{Line, Quoted, Trouble, Word};
 use crate::kafka::id::BrokerId;
 use crate::kafka::release::Release;
 use crate::sim::{Network, OrdMap, Span};
+use crate::zk::settings::Switch;
 use crate::{kafka, zk};
 
 /// The set-up of a run.
@@ -41,6 +42,11 @@ pub struct Setting {
     pub limits: (u64, u64),
 }
 
+/// One that is `true` or `false`; off unless named.
+const fn switch(name: &'static str) -> Setting {
+    Setting { name, default: 0, limits: (0, 1) }
+}
+
 const fn setting(name: &'static str, default: u64, most: u64) -> Setting {
     Setting { name, default, limits: (1, most) }
 }
@@ -56,6 +62,8 @@ pub const SETTINGS: &[Setting] = &[
     setting("initLimit", 10, 1000),
     setting("syncLimit", 5, 1000),
     setting("jute.maxbuffer", 0xfffff, 1 << 30),
+    switch("enforceQuota"),
+    switch("extendedTypesEnabled"),
     setting("session.timeout.ms", 45_000, DAY),
     setting("heartbeat.interval.ms", 3000, DAY),
     setting("max.poll.interval.ms", 300_000, DAY),
@@ -122,8 +130,16 @@ impl Setup {
     pub fn setting(&self, name: &str) -> u64 {
         let row = SETTINGS.iter().find(|setting| setting.name == name);
         let row = row.expect("settings are asked for by names of the table");
-        let set = self.settings.get(name).map(|value| value.parse());
-        set.map_or(row.default, |value| value.expect("checked when it was set"))
+        let set = self.settings.get(name).map(|value| match &**value {
+            "true" => 1,
+            "false" => 0,
+            value => value.parse().expect("checked when it was set"),
+        });
+        set.unwrap_or(row.default)
+    }
+
+    fn switch(&self, name: &str) -> Switch {
+        if self.setting(name) == 1 { Switch::On } else { Switch::Off }
     }
 
     /// Whatever differs from the defaults, by real names.
@@ -147,6 +163,8 @@ impl Setup {
             init_limit: self.setting("initLimit") as u32,
             sync_limit: self.setting("syncLimit") as u32,
             jute_maxbuffer: self.setting("jute.maxbuffer"),
+            enforce_quota: self.switch("enforceQuota"),
+            ttl_znodes: self.switch("extendedTypesEnabled"),
             ..zk::settings::Settings::default()
         }
     }
@@ -192,6 +210,9 @@ fn releases() -> Vec<(&'static str, Release)> {
 fn check_setting(name: &str, word: &Word) -> Result<(), Trouble> {
     if let Some(setting) = SETTINGS.iter().find(|setting| setting.name == name) {
         let (least, most) = setting.limits;
+        if most == 1 {
+            return word.choice(&[("true", ()), ("false", ())]);
+        }
         let expected = format!("a number from {least} to {most}");
         let value = word.number(&expected)?;
         let fine = (least..=most).contains(&value);

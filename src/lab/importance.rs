@@ -19,6 +19,7 @@ const RATED: &[(&str, u8)] = &[
     ("session-expired", TURN),
     ("zk-leading", TURN),
     ("quorum-lost", TURN),
+    ("quota-exceeded", STEP),
     ("log-not-written", TURN),
     ("snapshot-not-written", TURN),
     ("epoch-not-written", STEP),

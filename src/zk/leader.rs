@@ -20,6 +20,7 @@ use super::epochs::{Epoch, epoch_to_propose};
 use super::member::Member;
 use super::peer::{PeerMessage, PeerTimer, Touch};
 use super::prep::{Outstanding, Prep, Submission};
+use super::quota;
 use super::request::{Class, Op};
 use super::serving::{Serving, Upward};
 use super::session::Tracker;
@@ -580,6 +581,7 @@ impl Leader {
             return Turn::Look;
         }
         let txn = Arc::new(self.prepare(origin, submission, member, out));
+        quota::warn(member.settings.enforce_quota, &member.database.tree, &txn, out);
         self.propose(txn, member, out);
         Turn::Stay
     }
@@ -602,6 +604,7 @@ impl Leader {
             outstanding: &mut self.outstanding,
             tracker: &mut self.tracker,
             ttl_znodes: member.settings.ttl_znodes,
+            enforce_quota: member.settings.enforce_quota,
             owner: origin,
             zxid: self.last_given,
             time: wall_clock(out.now()),

@@ -32,6 +32,7 @@ pub mod peer;
 pub mod prep;
 pub mod printing;
 pub mod quorum_peer;
+pub mod quota;
 pub mod reads;
 pub mod reply;
 pub mod request;

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use super::acl::{Acl, AuthId, Perms};
 use super::ensemble::ServerId;
 use super::path::{self, Path};
+use super::quota;
 use super::reply::Error;
 use super::request::{Create, CreateKind, Op, mode};
 use super::session::Tracker;
@@ -98,6 +99,8 @@ pub struct Prep<'a> {
     pub tracker: &'a mut Tracker,
     /// May znodes have a TTL?
     pub ttl_znodes: Switch,
+    /// Are quotas heeded?
+    pub enforce_quota: Switch,
     /// The server that the request came through.
     pub owner: ServerId,
     /// The number its txn gets.
@@ -150,6 +153,7 @@ impl Prep<'_> {
         if parent.owner().is_ephemeral() {
             return Err(Error::NoChildrenForEphemerals);
         }
+        self.heed_quota(&path, i64::from(create.data.count()), 1)?;
         let parent_creations = parent.creations().wrapping_add(1);
         self.add_child(parent, parent_creations);
         let stat = Some(StoredStat::created(self.zxid, self.time, owner));
@@ -161,6 +165,18 @@ impl Prep<'_> {
         let (kind, data, ttl) = (create.kind, create.data.clone(), create.ttl);
         let txn = CreateTxn { kind, path, data, acl, ephemeral, parent_creations, ttl };
         Ok(TxnBody::Create(Arc::new(txn)))
+    }
+
+    /// Real: of data that is in flight over it the length is known; here that of the tree counts.
+    // Source: ZooKeeperServer.checkQuota: without `enforceQuota` nothing is looked at.
+    fn heed_quota(&self, path: &str, bytes: i64, znodes: i64) -> Result<(), Error> {
+        match self.enforce_quota {
+            Switch::Off => Ok(()),
+            Switch::On => match quota::excess(self.tree, path, bytes, znodes) {
+                Some(excess) if excess.is_hard() => Err(Error::QuotaExceeded),
+                _ => Ok(()),
+            },
+        }
     }
 
     // Source: CreateMode.fromFlag, PrepRequestProcessor.validateCreateRequest,
@@ -225,6 +241,7 @@ impl Prep<'_> {
         path.validate().map_err(|_| Error::BadArguments)?;
         let record = self.record(path)?;
         permit(&record, by, Perms::WRITE)?;
+        self.heed_quota(path, quota::growth(self.tree, path, data), 0)?;
         let version = next_version(record.version(), version)?;
         let (mzxid, mtime) = (self.zxid, self.time);
         self.change(record, |stat| *stat = StoredStat { version, mzxid, mtime, ..*stat });
@@ -449,6 +466,7 @@ mod tests {
                 outstanding: &mut outstanding,
                 tracker: &mut tracker,
                 ttl_znodes: Switch::Off,
+                enforce_quota: Switch::Off,
                 owner: ServerId(1),
                 zxid: Zxid(place as i64 + 1),
                 time: Millis(0),

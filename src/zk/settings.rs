@@ -22,6 +22,8 @@ pub struct Settings {
     pub container_check_interval: Span,
     /// `zookeeper.extendedTypesEnabled`: may znodes have a TTL?
     pub ttl_znodes: Switch,
+    /// `zookeeper.enforceQuota`: are quotas heeded?
+    pub enforce_quota: Switch,
     /// `jute.maxbuffer`: the longest frame in bytes.
     pub jute_maxbuffer: u64,
     /// `snapCount`: about how many txns go by between two snapshots.
@@ -47,6 +49,7 @@ impl Default for Settings {
             max_session_timeout: None,
             container_check_interval: Span::secs(60),
             ttl_znodes: Switch::Off,
+            enforce_quota: Switch::Off,
             jute_maxbuffer: 0xfffff,
             snap_count: 100_000,
         }

@@ -17,6 +17,7 @@ use super::database::{Database, Disk};
 use super::ensemble::ServerId;
 use super::front::{ConnectionStage, Front};
 use super::prep::{Outstanding, Prep, Submission};
+use super::quota;
 use super::reads::Caller;
 use super::reply::{Answer, Error};
 use super::request::{Class, Connect, Op};
@@ -278,7 +279,11 @@ impl Standalone {
     ) {
         let (session, xid) = (submission.session, submission.cxid);
         let work = match submission.op.class() {
-            Class::Write => Work::Txn(Arc::new(self.prepare(&submission, out.now()))),
+            Class::Write => {
+                let txn = self.prepare(&submission, out.now());
+                quota::warn(self.settings.enforce_quota, &self.database.tree, &txn, out);
+                Work::Txn(Arc::new(txn))
+            }
             _ => match self.tracker.check(session, ServerId::STANDALONE) {
                 Ok(()) => Work::Read { op: submission.op, ids: submission.ids },
                 Err(error) => Work::Refusal(error),
@@ -295,6 +300,7 @@ impl Standalone {
             outstanding: &mut self.outstanding,
             tracker: &mut self.tracker,
             ttl_znodes: self.settings.ttl_znodes,
+            enforce_quota: self.settings.enforce_quota,
             owner: ServerId::STANDALONE,
             zxid: self.last_given,
             time: wall_clock(now),

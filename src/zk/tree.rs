@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::acl::{Acl, Perms};
 use super::hash_order::HashOrderedPaths;
 use super::path::{self, Path};
+use super::quota::{self, QUOTAS, STATS, Track};
 use super::stat::{Bytes, Millis, Owner, SessionId, Stat, StoredStat};
 use super::zxid::Zxid;
 use crate::sim::{OrdMap, OrdSet};
@@ -181,10 +182,14 @@ impl Tree {
             return Err(Misfit::NodeExists);
         }
         parent.children.insert(Arc::from(name));
+        let new_bytes = new.data.count();
         let znode = Znode::new(new.data, new.acl, StoredStat::created(zxid, time, new.owner));
         let stat = znode.shown_stat();
+        let bytes = i64::from(new_bytes);
         self.enlist(&new.path, new.owner);
-        self.znodes.insert(new.path, znode);
+        self.znodes.insert(new.path.clone(), znode);
+        self.count_below(&new.path);
+        self.count_at(&new.path, bytes, 1);
         Ok(stat)
     }
 
@@ -195,12 +200,13 @@ impl Tree {
         let parent = self.znodes.get_mut(parent_path).ok_or(Misfit::NoNode)?;
         parent.children.remove(path::name(path));
         parent.stat.pzxid = parent.stat.pzxid.max(zxid);
-        let (owner, acl) = match self.znodes.get(path) {
-            Some(znode) => (znode.stat.owner, znode.acl.clone()),
+        let (owner, acl, bytes) = match self.znodes.get(path) {
+            Some(znode) => (znode.stat.owner, znode.acl.clone(), znode.data.count()),
             None => return Err(Misfit::NoNode),
         };
         self.znodes.remove(path);
         self.delist(path, owner);
+        self.count_at(path, -i64::from(bytes), -1);
         Ok(acl)
     }
 
@@ -213,10 +219,13 @@ impl Tree {
         zxid: Zxid,
         time: Millis,
     ) -> Result<Stat, Misfit> {
+        let growth = quota::growth(self, path, &data);
         let znode = self.znode_mut(path)?;
         znode.data = data;
         znode.stat = StoredStat { version, mzxid: zxid, mtime: time, ..znode.stat };
-        Ok(znode.shown_stat())
+        let stat = znode.shown_stat();
+        self.count_at(path, growth, 0);
+        Ok(stat)
     }
 
     /// Sets ACL and aversion.
@@ -250,6 +259,34 @@ impl Tree {
     fn znode_mut(&mut self, path: &str) -> Result<&mut Znode, Misfit> {
         let path = if path.is_empty() { "/" } else { path };
         self.znodes.get_mut(path).ok_or(Misfit::NoNode)
+    }
+
+    /// Counts what has come or gone, if there is a quota over `path`.
+    // Source: DataTree.updateQuotaStat.
+    fn count_at(&mut self, path: &str, bytes: i64, znodes: i64) {
+        let Some(over) = quota::over(self, path) else { return };
+        let Some(stats) = self.znodes.get_mut(quota::at(over, STATS).as_str()) else { return };
+        let track = Track::read(&stats.data);
+        let (count, bytes) = (track.count + znodes, track.bytes + bytes);
+        stats.data = Bytes::from(Track { count, bytes, ..track }.text());
+    }
+
+    /// Counts all that is there, if `path` is where the count of a new quota stands.
+    // Source: DataTree.updateQuotaForPath, getCounts.
+    fn count_below(&mut self, path: &str) {
+        let over = path.strip_prefix(QUOTAS).and_then(|path| path.strip_suffix(STATS));
+        let Some(over) = over.and_then(|over| over.strip_suffix('/')) else { return };
+        let (mut count, mut bytes) = (0, 0);
+        let mut add = |znode: &Znode| {
+            count += 1;
+            bytes += i64::from(znode.data.count());
+        };
+        self.znode(over).iter().for_each(|znode| add(znode));
+        let inside = Path::from([over, "/"].concat());
+        let below = self.znodes.range(&inside..);
+        below.take_while(|(path, _)| path.starts_with(&*inside)).for_each(|(_, znode)| add(znode));
+        let stats = self.znodes.get_mut(path).expect("it has just been created");
+        stats.data = Bytes::from(Track { count, bytes, ..Track::NONE }.text());
     }
 
     fn enlist(&mut self, path: &Path, owner: Owner) {

@@ -141,6 +141,13 @@ crate::facts! {
         "leader-lost" => LeaderLost { leader: ServerId, silence: Span },
         "leadership-abandoned" => Abandoned { epoch: Epoch },
         "quorum-lost" => QuorumLost { epoch: Epoch },
+        "quota-exceeded" => QuotaExceeded {
+            path: Path,
+            what: &'static str,
+            now: i64,
+            name: &'static str,
+            limit: i64,
+        },
         "request-refused" => RequestRefused { session: SessionId, error: Error, zxid: Zxid },
     }
 }

@@ -9,9 +9,11 @@ use std::sync::Arc;
 use super::Refusal;
 use super::job::{Job, Manner};
 use super::line::Line;
+use super::quota::Quota;
 use crate::zk::acl::{Acl, AuthId, Entry, Perms};
 use crate::zk::path::{Path, PathError};
 use crate::zk::printing::VERSION;
+use crate::zk::quota::{self, Track};
 use crate::zk::request::{Create, CreateKind, Op, mode, watch_mode, watcher_type};
 use crate::zk::stat::{Bytes, Millis, Owner};
 
@@ -72,7 +74,7 @@ const COMMANDS: &[Command] = &[
     row("create", "[-s] [-e] [-c] [-t ttl] path [data] [acl]", ("esct:", 2), create),
     row("delete", "[-v version] path", ("v:", 2), delete),
     row("deleteall", "path [-b batch size]", ("b:", 2), delete_all),
-    row("delquota", "[-n|-b|-N|-B] path", ("bnBN", 2), quota),
+    row("delquota", "[-n|-b|-N|-B] path", ("bnBN", 2), delete_quota),
     row("get", "[-s] [-w] path", ("sw", 2), get),
     row("getAcl", "[-s] path", ("s", 2), |line, _| {
         once(line, Op::GetAcl { path: path(&line.words[1])? })
@@ -85,7 +87,7 @@ const COMMANDS: &[Command] = &[
         once(line, Op::GetEphemerals { prefix: path(prefix)? })
     }),
     own("history", ""),
-    row("listquota", "path", ("", 2), quota),
+    row("listquota", "path", ("", 2), list_quota),
     row("ls", "[-s] [-w] [-R] path", ("swR", 2), ls),
     own("printwatches", "on|off"),
     own("quit", ""),
@@ -100,7 +102,7 @@ const COMMANDS: &[Command] = &[
     row("removewatches", "path [-c|-d|-a] [-l]", ("cdal", 2), remove_watches),
     row("set", "[-s] [-v version] path data", ("sv:", 3), set),
     row("setAcl", "[-s] [-v version] [-R] path acl", ("sv:R", 3), set_acl),
-    row("setquota", "-n|-b|-N|-B val path", ("b:n:B:N:", 2), quota),
+    row("setquota", "-n|-b|-N|-B val path", ("b:n:B:N:", 1), set_quota),
     row("stat", "[-w] path", ("w", 2), stat),
     row("sync", "path", ("", 2), |line, _| once(line, Op::Sync { path: path(&line.words[1])? })),
     row("version", "", ("", 1), |_, _| {
@@ -372,8 +374,77 @@ fn stat(line: &Line, _: &mut String) -> Result<Start, Refusal> {
     once(line, Op::Exists { path: path(&line.words[1])?, watch: line.has('w') })
 }
 
-/// Real: a quota is two znodes under `/zookeeper/quota`, which the server keeps count in; here
-/// there is none, because no server here counts.
-fn quota(_: &Line, _: &mut String) -> Result<Start, Refusal> {
-    Err(Refusal::said("KeeperErrorCode = Unimplemented"))
+/// Only one of the four letters may be given.
+// Source: OptionGroup.setSelected, AlreadySelectedException (commons-cli).
+fn quota_letter(line: &Line) -> Result<Option<char>, Refusal> {
+    let given = line.options();
+    let Some((first, _)) = given.first() else { return Ok(None) };
+    match given.iter().find(|(letter, _)| letter != first) {
+        None => Ok(Some(*first)),
+        Some((second, _)) => Err(Refusal::said(&format!(
+            "org.apache.commons.cli.AlreadySelectedException: The option '{second}' was specified \
+             but an option from this group has already been selected: '{first}'"
+        ))),
+    }
+}
+
+// Source: SetQuotaCommand.parse, exec, checkOptionValue (3.8).
+fn set_quota(line: &Line, _: &mut String) -> Result<Start, Refusal> {
+    let Some(letter) = quota_letter(line)? else {
+        return Err(Refusal::said(
+            "org.apache.commons.cli.MissingOptionException: Missing required option: \
+             [-n num soft quota, -b bytes soft quota, -N num hard quota, -B bytes hard quota]",
+        ));
+    };
+    let Some(text) = line.words.get(1) else {
+        return Err(Refusal::said("setquota -n|-b|-N|-B val path"));
+    };
+    if text.starts_with(quota::QUOTAS) {
+        return Err(Refusal::said("cannot set a quota under the path: /zookeeper/quota"));
+    }
+    let value = line.value(letter).unwrap_or_default();
+    let value = match letter {
+        'n' | 'N' => value.parse::<i32>().map(i64::from),
+        _ => value.parse::<i64>(),
+    };
+    let Ok(value) = value else {
+        return Err(Refusal::said("NumberFormatException happens when parsing the option value"));
+    };
+    // Source: they are set to -1, and so written.
+    let none = Track { byte_hard_limit: Some(-1), count_hard_limit: Some(-1), ..Track::NONE };
+    let limits = match letter {
+        'n' | 'N' if value <= 0 => {
+            return Err(Refusal::said("the num quota must be greater than zero"));
+        }
+        'b' | 'B' if value < 0 => {
+            return Err(Refusal::said("the bytes quota must be greater than or equal to zero"));
+        }
+        'n' => Track { count: value, ..none },
+        'b' => Track { bytes: value, ..none },
+        'N' => Track { count_hard_limit: Some(value), ..none },
+        _ => Track { byte_hard_limit: Some(value), ..none },
+    };
+    let path = path(text)?;
+    if path.as_str() == "/" {
+        return Err(Refusal::said("Path must not end with / character"));
+    }
+    let (tasks, quota) = Quota::set(path, limits);
+    Ok(Start::Job(Job::new(tasks, Manner::Quota(quota))))
+}
+
+// Source: DelQuotaCommand.parse, exec (3.8).
+fn delete_quota(line: &Line, _: &mut String) -> Result<Start, Refusal> {
+    let letter = quota_letter(line)?;
+    path(&quota::at(&line.words[1], quota::LIMITS))?;
+    let (tasks, quota) = Quota::delete(Path::new(&line.words[1]), letter);
+    Ok(Start::Job(Job::new(tasks, Manner::Quota(quota))))
+}
+
+// Source: ListQuotaCommand.exec (3.8).
+fn list_quota(line: &Line, said: &mut String) -> Result<Start, Refusal> {
+    let limits = quota::at(&line.words[1], quota::LIMITS);
+    said.push_str(&["absolute path is ", &limits, "\n"].concat());
+    path(&limits)?;
+    let (tasks, quota) = Quota::list(Path::new(&line.words[1]));
+    Ok(Start::Job(Job::new(tasks, Manner::Quota(quota))))
 }

@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 
 use super::Refusal;
+use super::quota::Quota;
 use crate::zk::acl::Acl;
 use crate::zk::path::Path;
 use crate::zk::printing;
@@ -38,6 +39,8 @@ pub enum Manner {
         /// At which aversion.
         version: i32,
     },
+    /// It is one of a quota's.
+    Quota(Quota),
     /// Once all is found, it is deleted from below.
     // Source: ZKUtil.listSubTreeBFS, ZKUtil.deleteInBatch.
     DeleteAll {
@@ -61,6 +64,9 @@ impl Job {
 
     /// Takes the answer to what it has asked for; gives what is printed.
     pub fn answered(&mut self, op: &Op, result: Result<Answer, Error>) -> Result<String, Refusal> {
+        if let Manner::Quota(quota) = &mut self.manner {
+            return quota.answered(op, result, &mut self.tasks);
+        }
         match (&self.manner, op, result) {
             (Manner::Once { with_stat }, op, Ok(answer)) => Ok(shown(op, &answer, *with_stat)),
             (Manner::SetAcl { .. }, Op::SetAcl { path, .. }, Err(error)) => {
@@ -155,7 +161,7 @@ fn shown(op: &Op, answer: &Answer, with_stat: bool) -> String {
 
 /// How the program tells of an error.
 // Source: CliWrapperException.getMessage; what it has no words for are the exception's own.
-fn refusal(error: Error, op: &Op) -> Refusal {
+pub(super) fn refusal(error: Error, op: &Op) -> Refusal {
     let told = match error {
         Error::NoNode => "Node does not exist: ",
         Error::NoChildrenForEphemerals => "Ephemerals cannot have children: ",

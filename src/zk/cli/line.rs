@@ -72,6 +72,11 @@ impl Line {
         self.value(letter).is_some()
     }
 
+    /// All options with their values, in the order in which they were given.
+    pub fn options(&self) -> &[(char, String)] {
+        &self.options
+    }
+
     /// The value of an option.
     pub fn value(&self, letter: char) -> Option<&str> {
         let found = self.options.iter().find(|(known, _)| *known == letter);

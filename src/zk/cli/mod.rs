@@ -8,6 +8,7 @@
 mod commands;
 mod job;
 mod line;
+mod quota;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
