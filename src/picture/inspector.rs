@@ -12,6 +12,7 @@ use super::stage::{self, Age, Ails, Cell, Life, Role, Session, Stand, Thread};
 use super::story::{self, About};
 use super::target::Target;
 use super::znode_value;
+use crate::kafka::controller::ControllerEvent;
 use crate::kafka::old_consumer::{Activity, OldConsumer, Standing};
 use crate::kafka::words::{Message, Words};
 use crate::kafka::znodes::consumers::group_offset;
@@ -426,6 +427,7 @@ fn its_offices(run: Run<'_>, name: &str) -> Vec<Fact> {
         let epoch = Phrase::key("page.epoch").with("n", crown.epoch);
         let stale = if crown.stale { "page.fact.believes-crown" } else { "page.kind.controller" };
         facts.push(fact(stale, epoch));
+        facts.extend(its_queue(run, name));
     }
     for office in &broker.coordinates {
         let stale = if office.stale { "page.fact.believes-group" } else { "page.fact.coordinates" };
@@ -443,6 +445,27 @@ fn its_offices(run: Run<'_>, name: &str) -> Vec<Fact> {
         let target = Some(Target::Partition(replica.partition.clone()));
         let value = Phrase::raw(&replica.partition);
         facts.push(Fact { name: Phrase::key(name), value, quoted: false, target });
+    }
+    facts
+}
+
+/// What a controller works at, and what waits until that is done.
+fn its_queue(run: Run<'_>, name: &str) -> Vec<Fact> {
+    let process = run.cluster.find(name).map(|id| run.cluster.process(id));
+    let running = process.and_then(|process| process.broker()?.running());
+    let Some(controller) = running.map(|running| running.controller()) else { return Vec::new() };
+    let mut facts = Vec::new();
+    facts.extend(controller.works_at().map(|event| fact("page.fact.works-at", Phrase::raw(event))));
+    let mut waiting: Vec<(&str, u32)> = Vec::new();
+    for event in controller.waiting().map(ControllerEvent::name) {
+        match waiting.last_mut() {
+            Some((last, times)) if *last == event => *times += 1,
+            _ => waiting.push((event, 1)),
+        }
+    }
+    for (event, times) in waiting {
+        let times = if times > 1 { format!(" × {times}") } else { String::new() };
+        facts.push(fact("page.fact.then", Phrase::raw(format!("{event}{times}"))));
     }
     facts
 }
@@ -724,4 +747,24 @@ fn peer(run: Run<'_>, id: ProcessId, name: &str) -> Option<String> {
     let servers = ensemble::servers(run).into_iter().filter(|server| server.name != name);
     let (leading, others): (Vec<_>, Vec<_>) = servers.partition(|s| s.role == Role::Leading);
     leading.into_iter().chain(others).next().map(|server| server.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::script;
+
+    #[test]
+    fn a_controller_shows_what_it_works_at() {
+        let told = |run: &str| {
+            let begin = "setup seed=1\ntopic orders partitions=3 replicas=3\nrun 20s\nkill broker3";
+            let lab = script::play(&format!("{begin}\n{run}")).expect("it is right").lab;
+            let of = |name: &str| its_queue(Run::of(&lab), name);
+            let facts = ["broker1", "broker2"].map(of).concat();
+            facts.into_iter().map(|fact| (fact.name, fact.value)).collect::<Vec<_>>()
+        };
+        assert_eq!(told("run 1s"), Vec::new());
+        let works = (Phrase::key("page.fact.works-at"), Phrase::raw("BrokerChange"));
+        assert_eq!(told("run until brokers-changed"), vec![works]);
+    }
 }

@@ -105,6 +105,39 @@ pub enum ControllerEvent {
     Asked(Caller, Ask),
 }
 
+impl ControllerEvent {
+    /// What Kafka calls it.
+    // Source: the case classes of kafka.controller.ControllerEvent (3.9)
+    pub fn name(&self) -> &'static str {
+        match self {
+            ControllerEvent::Startup => "Startup",
+            ControllerEvent::ControllerChange => "ControllerChange",
+            ControllerEvent::Reelect => "Reelect",
+            ControllerEvent::RegisterBrokerAndReelect => "RegisterBrokerAndReelect",
+            ControllerEvent::Expire => "Expire",
+            ControllerEvent::BrokerChange => "BrokerChange",
+            ControllerEvent::BrokerModifications(_) => "BrokerModifications",
+            ControllerEvent::TopicChange => "TopicChange",
+            ControllerEvent::PartitionModifications(_) => "PartitionModifications",
+            ControllerEvent::TopicDeletion => "TopicDeletion",
+            ControllerEvent::ReplicasDeleted(..) => "TopicDeletionStopReplicaResponseReceived",
+            ControllerEvent::IsrChangeNotification => "IsrChangeNotification",
+            ControllerEvent::LogDirEventNotification => "LogDirEventNotification",
+            ControllerEvent::ZkPartitionReassignment => "ZkPartitionReassignment",
+            ControllerEvent::ReassignmentIsrChange(_) => "PartitionReassignmentIsrChange",
+            ControllerEvent::ZkReplicaElection
+            | ControllerEvent::Asked(_, Ask::ElectLeaders(_)) => "ReplicaLeaderElection",
+            ControllerEvent::LeaderBalance => "AutoPreferredReplicaLeaderElection",
+            ControllerEvent::UncleanLeadersAllowed(_) => "TopicUncleanLeaderElectionEnable",
+            ControllerEvent::Asked(_, Ask::ControlledShutdown(_)) => "ControlledShutdown",
+            ControllerEvent::Asked(_, Ask::AlterPartition(_)) => "AlterPartitionReceived",
+            ControllerEvent::Asked(_, Ask::AllocateProducerIds(_)) => "AllocateProducerIds",
+            ControllerEvent::Asked(_, Ask::AlterReassignments(_)) => "ApiPartitionReassignment",
+            ControllerEvent::Asked(_, Ask::ListReassignments(_)) => "ListPartitionReassignments",
+        }
+    }
+}
+
 /// What brokers and tools ask of the controller.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
@@ -140,6 +173,8 @@ enum Step {
 /// How far the present event is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Work {
+    /// What the present event is called.
+    event: &'static str,
     /// What is to be done, the next on top.
     stack: Vec<Step>,
     /// Who takes the answers that ZooKeeper owes.
@@ -264,9 +299,15 @@ impl Controller {
         self.work.asked.is_none() && self.work.stack.is_empty() && self.queue.is_empty()
     }
 
-    /// How many events wait.
-    pub fn waiting(&self) -> u32 {
-        u32::try_from(self.queue.len()).expect("a queue is short")
+    /// The event that it works at, if it does: what Kafka calls it.
+    pub fn works_at(&self) -> Option<&'static str> {
+        let is_done = self.work.asked.is_none() && self.work.stack.is_empty();
+        (!is_done).then_some(self.work.event)
+    }
+
+    /// The events that wait until it is done with that, the first first.
+    pub fn waiting(&self) -> impl Iterator<Item = &ControllerEvent> {
+        self.queue.iter()
     }
 
     /// Takes an event.
@@ -345,6 +386,7 @@ impl Controller {
                 self.perform(step, Vec::new(), turn);
             } else if let Some(event) = self.queue.pop_front() {
                 self.work.asker = None;
+                self.work.event = event.name();
                 self.begin(event, turn);
             } else {
                 return;
