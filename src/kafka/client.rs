@@ -44,6 +44,11 @@ impl<P: Clone> Calls<P> {
         Calls { client_id, last: 0, under_way: OrdMap::new(), watched_until: None }
     }
 
+    /// What the calls that are under way are for.
+    pub fn purposes(&self) -> impl Iterator<Item = &P> {
+        self.under_way.values().map(|call| &call.purpose)
+    }
+
     /// Makes a call that may take this long.
     pub fn make(
         &mut self,

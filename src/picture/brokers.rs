@@ -307,16 +307,15 @@ pub fn producers(run: Run<'_>) -> Vec<Producer> {
             Acks::All => "all",
         };
         let slots = settings.max_in_flight_requests_per_connection.clamp(1, 5);
-        let under_way = producer.outstanding();
-        let slot = |number: u32| {
-            if u64::from(number) < under_way { Slot::Flying } else { Slot::Free }
-        };
+        let flying = (0..producer.in_flight()).map(|_| Slot::Flying);
+        let taken = flying.chain(producer.again().map(Slot::Again));
+        let window = taken.chain(std::iter::repeat(Slot::Free)).take(slots as usize).collect();
         let (acked, _) = producer.outcomes();
         Some(Producer {
             name: name.to_string(),
             life: run.life(id),
             setting: format!("acks={acks}"),
-            window: (0..slots).map(slot).collect(),
+            window,
             note: Phrase::key("page.producer.acked").with("n", acked),
         })
     });

@@ -307,8 +307,8 @@ pub enum Slot {
     Free,
     /// A request on its way.
     Flying,
-    /// A request that is tried again.
-    Again(i32),
+    /// Records that wait to be sent again, and how often they were sent.
+    Again(u32),
 }
 
 /// A producer.

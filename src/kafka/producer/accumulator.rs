@@ -261,6 +261,12 @@ impl Accumulator {
         self.queues.values().filter_map(|queue| queue.batches.front()).map(|b| b.since).min()
     }
 
+    /// Of each queued batch that has been sent before: how often.
+    pub(super) fn again(&self) -> impl Iterator<Item = u32> {
+        let batches = self.queues.values().flat_map(|queue| &queue.batches);
+        batches.map(|batch| batch.attempts).filter(|&attempts| attempts > 0)
+    }
+
     /// How many records are queued.
     pub(super) fn queued(&self) -> u64 {
         self.queues.values().flat_map(|queue| &queue.batches).map(Batch::count).sum()

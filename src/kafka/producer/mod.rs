@@ -110,6 +110,17 @@ impl Producer {
         self.unplaced.len() as u64 + self.accumulator.queued() + under_way
     }
 
+    /// How many requests with records are under way.
+    pub fn in_flight(&self) -> usize {
+        let produces = |purpose: &&Purpose| matches!(purpose, Purpose::Produce(_));
+        self.calls.purposes().filter(produces).count()
+    }
+
+    /// Of each batch that waits to be sent again: how often it was sent.
+    pub fn again(&self) -> impl Iterator<Item = u32> {
+        self.accumulator.again()
+    }
+
     /// Its producer id, if it is idempotent and has one.
     pub fn producer_id(&self) -> Option<ProducerId> {
         self.identity.map(|(id, _)| id)

@@ -107,9 +107,9 @@ pub fn shell(frame: &Frame, shell: &Shell, light: Light) -> Drawing {
     drawing
 }
 
-/// How many of a producer's slots are taken.
+/// How many of a producer's requests are on their way.
 pub fn in_flight(producer: &Producer) -> Phrase {
-    let taken = producer.window.iter().filter(|slot| **slot != Slot::Free).count();
+    let taken = producer.window.iter().filter(|slot| **slot == Slot::Flying).count();
     Phrase::key("page.producer.in-flight").with("n", taken).with("of", producer.window.len())
 }
 
