@@ -54,6 +54,13 @@ pub enum Asker {
     Stop,
 }
 
+impl Asker {
+    /// Whether a thread goes on in the next session: one that commits, and one that stops.
+    fn outlives_its_session(self, manner: Manner) -> bool {
+        self == Asker::Offsets || (self == Asker::Stop && manner == Manner::OneByOne)
+    }
+}
+
 /// How a process asks ZooKeeper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Manner {
@@ -328,8 +335,8 @@ impl Zookeeper {
                 }
                 Notice::Connected { .. } | Notice::Disconnected | Notice::WatchRemoved { .. } => {}
                 Notice::Expired => {
-                    // A thread that commits goes on in the next session.
-                    self.batches.retain(|asker, _| *asker == Asker::Offsets);
+                    let manner = self.manner;
+                    self.batches.retain(|asker, _| asker.outlives_its_session(manner));
                     self.events.clear();
                     heard.push(Heard::Expired);
                 }
@@ -406,10 +413,12 @@ impl Zookeeper {
     /// Asks again, in a new session, what was not answered in the old one.
     // Source: ZkClient.retryUntilConnected
     fn resume(&mut self, out: &mut Outbox<'_, Words>) {
-        let Some(next) = self.batches.get(&Asker::Offsets).and_then(Batch::next) else { return };
-        let tag = Tag(Asker::Offsets, next.0);
-        // It is refused only where the session is being closed again.
-        let _ = out.embed(|out| self.client.request(next.1, tag, out));
+        for asker in [Asker::Offsets, Asker::Stop] {
+            let Some(next) = self.batches.get(&asker).and_then(Batch::next) else { continue };
+            let tag = Tag(asker, next.0);
+            // It is refused only where the session is being closed again.
+            let _ = out.embed(|out| self.client.request(next.1, tag, out));
+        }
     }
 
     /// In a new session everything may have changed.

@@ -328,7 +328,10 @@ impl Running {
             Heard::Closed => self.exit(site, out),
             _ if self.is_closing() => {}
             Heard::Session(_) => self.session(site, out),
-            Heard::Expired => self.expired(site, out),
+            Heard::Expired => {
+                self.expired(site, out);
+                self.stop_without_answer(site, out);
+            }
             Heard::Watched(event) => {
                 self.controller.watched(&event, turn!(self, site, out));
                 self.configs.watched(&event, turn!(self, site, out));

@@ -30,6 +30,8 @@ pub struct Stop {
 /// What a stopping broker waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Stage {
+    /// ZooKeeper, which is to say who is controller (to 2.3).
+    Looking,
     /// The controller.
     Asking,
     /// The end of a fetcher that holds up the rest; its sockets are closed.
@@ -79,6 +81,7 @@ impl Running {
         }
         stop.tries -= 1;
         if site.settings.release.controllers_are_found_in_zookeeper() {
+            self.enter(Stage::Looking);
             let read = self.zk.get_data(znodes::controller());
             self.zk.ask(Asker::Stop, vec![read], out);
             return;
@@ -92,6 +95,7 @@ impl Running {
         site: Site<'_>,
         out: &mut Outbox<'_, Words>,
     ) {
+        self.enter(Stage::Asking);
         let controller = self.cache.broker(controller);
         let Some(process) = controller.map(|broker| broker.process) else {
             return self.try_again(site, out);
@@ -135,7 +139,19 @@ impl Running {
 
     /// Whether nobody is answered any more.
     pub(super) fn has_closed_its_sockets(&self) -> bool {
-        self.stage().is_some_and(|stage| stage != Stage::Asking)
+        let open = [Stage::Looking, Stage::Asking];
+        self.stage().is_some_and(|stage| !open.contains(&stage))
+    }
+
+    /// The session is no more: ZooKeeper will not say who is controller. Where one is asked after
+    /// the other, the question waits for the next session; else it has failed, and the stop goes
+    /// on.
+    // Source: KafkaServer.shutdown: CoreUtils.swallow(controlledShutdown()), KafkaZkClient
+    // .getControllerId: maybeThrow (1.1 to 2.3); ZkClient.retryUntilConnected (to 1.0)
+    pub(super) fn stop_without_answer(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        if self.stage() == Some(Stage::Looking) && !self.zk.is_asking(Asker::Stop) {
+            self.close(site, out);
+        }
     }
 
     fn stage(&self) -> Option<Stage> {
