@@ -133,10 +133,14 @@ impl Partition {
     }
 
     /// A replica with what was on the disk; it does nothing before it is told to.
+    ///
+    /// The HW that is on the disk may lie beyond the end of the log, which was cut after that.
+    // Source: Partition.getOrCreateReplica (0.8.2 to 2.3): offsetMap(…).min(log.logEndOffset);
+    // UnifiedLog.updateHighWatermark (2.4+)
     pub fn new(tp: TopicPartition, log: PartitionLog, checkpointed_hw: Offset) -> Partition {
         Partition {
             tp,
-            hw: checkpointed_hw.max(log.start()),
+            hw: checkpointed_hw.min(log.end()).max(log.start()),
             checkpointed_hw,
             log,
             leader: BrokerId::NONE,
@@ -446,5 +450,17 @@ impl Follower {
         let recently = |at: SimTime| now.since(at) <= rules.lag;
         let has_all = self.leo == leader_end && !rules.release.silence_is_lag();
         has_all || self.last_caught_up.is_some_and(recently)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hw_beyond_the_logs_end_is_that_end() {
+        let tp = TopicPartition::new("orders", 0);
+        let partition = Partition::new(tp, PartitionLog::default(), Offset(5));
+        assert_eq!((partition.hw, partition.checkpointed_hw), (Offset(0), Offset(5)));
     }
 }
