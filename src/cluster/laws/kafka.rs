@@ -2,6 +2,7 @@
 //!
 //! *Invariant:* a law about a record needs no more than it and what was remembered of those before.
 
+use super::zk::decided;
 use super::znodes::Version;
 use super::{Counted, Seen, Verdict, Witness, none};
 use crate::cluster::Cluster;
@@ -13,7 +14,7 @@ use crate::kafka::producer::words::ProducerFact;
 use crate::kafka::words::{BrokerFact, Fact};
 use crate::kafka::znodes::StateZnode;
 use crate::kafka::znodes::consumers::KeptGroup;
-use crate::sim::OrdMap;
+use crate::sim::{OrdMap, ProcessId};
 
 /// S6: in one leader epoch of a partition no two brokers lead it.
 pub(super) fn one_leader_per_epoch(seen: &mut Seen, witness: &Witness<'_>) -> Verdict {
@@ -94,12 +95,25 @@ fn kept(
     Err(format!("partition={partition} leader-epoch={epoch} leo={leo} promised={end}"))
 }
 
+/// How many partitions a producer's topics have for it, where that has changed: what was placed
+/// before that proves nothing, until all of it is sent.
+pub(super) fn see_counts(seen: &mut Seen, process: ProcessId, cluster: &Cluster) {
+    let Some(producer) = cluster.process(process).producer() else { return };
+    for ((whose, topic), counted) in seen.counts.iter_mut() {
+        let count = producer.partition_count(topic);
+        if *whose == process && counted.count != count {
+            *counted = Counted { count, is_settled: false };
+            seen.keys.retain(|(whose, of, _), _| *whose != process || of != topic);
+        }
+        counted.is_settled |= *whose == process && producer.outstanding() == 0;
+    }
+}
+
 /// How many keys are remembered.
 const KEYS: usize = 256;
 
 /// S18: a producer sends a key to one partition as long as the topic has as many of them for it:
-/// one that has never had a leader is none. When their number has changed, what was placed before
-/// that proves nothing, until all of it is sent.
+/// one that has never had a leader is none.
 pub(super) fn keys_keep_their_partition(seen: &mut Seen, witness: &Witness<'_>) -> Verdict {
     let Some(process) = witness.record.process else { return Ok(()) };
     let producer = witness.cluster.process(process).producer();
@@ -109,11 +123,8 @@ pub(super) fn keys_keep_their_partition(seen: &mut Seen, witness: &Witness<'_>) 
         };
         let topic = &partition.topic;
         let count = producer.and_then(|producer| producer.partition_count(topic));
-        let counted = seen.counts.entry((process, topic.clone())).or_default();
-        if counted.count != count {
-            *counted = Counted { count, is_settled: producer.is_none() };
-            seen.keys.retain(|(whose, of, _), _| *whose != process || of != topic);
-        }
+        let new = Counted { count, is_settled: producer.is_none() };
+        let counted = seen.counts.entry((process, topic.clone())).or_insert(new);
         let Some(key) = key.0.as_ref().filter(|_| counted.is_settled) else { continue };
         if seen.keys.len() >= KEYS {
             seen.keys.clear();
@@ -122,11 +133,6 @@ pub(super) fn keys_keep_their_partition(seen: &mut Seen, witness: &Witness<'_>) 
         let before = seen.keys.insert((process, topic.clone(), key.clone()), now);
         if let Some(before) = before.filter(|before| *before != now) {
             return Err(format!("topic={topic} key={key} partition={now} was={before}"));
-        }
-    }
-    if producer.is_some_and(|producer| producer.outstanding() == 0) {
-        for ((whose, _), counted) in seen.counts.iter_mut() {
-            counted.is_settled |= *whose == process;
         }
     }
     Ok(())
@@ -160,10 +166,7 @@ pub(super) fn one_owner_per_generation(_: &mut Seen, cluster: &Cluster) -> Verdi
 /// Past its session it goes on reading until it learns that; and it does not notice that somebody
 /// deletes the znode by hand.
 pub(super) fn old_owners_have_their_znodes(_: &mut Seen, cluster: &Cluster) -> Verdict {
-    let databases = cluster.processes().filter_map(|(_, _, process)| process.zk()?.database());
-    let Some(database) = databases.max_by_key(|database| database.last_zxid) else {
-        return Ok(());
-    };
+    let Some(database) = decided(cluster) else { return Ok(()) };
     for (_, name, process) in cluster.processes() {
         let Some(consumer) = process.old_consumer() else { continue };
         if !database.sessions.contains_key(&consumer.zookeeper().session()) {

@@ -101,7 +101,7 @@ const PARTED: Real = Releases(
     "law.real.losses",
 );
 const KEYS: Real = ByChoice("law.real.keys");
-const OLD_OFFSETS: Real = ByChoice("law.real.old-offsets");
+const OLD_OFFSETS: Real = Releases(Release::has_old_consumers, "law.real.old-offsets");
 
 macro_rules! laws {
     ($($ids:literal $name:literal $real:ident $kind:ident($check:path);)*) => {

@@ -30,6 +30,14 @@ pub(super) fn databases(cluster: &Cluster) -> impl Iterator<Item = (&str, &Datab
     })
 }
 
+/// What the server has that decides, if one does: others may lag, and one that looks for a leader
+/// knows only what was on its own disk.
+pub(super) fn decided(cluster: &Cluster) -> Option<&Database> {
+    let servers = cluster.processes().filter_map(|(_, _, process)| process.zk());
+    let decide = servers.filter(|server| server.tracker().is_some());
+    decide.filter_map(|server| server.database()).max_by_key(|database| database.last_zxid)
+}
+
 /// Z16: a session is expired no earlier than its timeout after it was heard of, as far as the one
 /// who decides had learned of that, and by no faster clock than its own has been.
 pub(super) fn sessions_get_their_time(_: &mut Seen, witness: &Witness<'_>) -> Verdict {
