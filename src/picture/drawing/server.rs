@@ -21,15 +21,15 @@ pub fn server(at: (i32, i32), server: &Server, light: Light, plate: &Plate) -> D
     } else {
         drawing.over(living(at, server));
     }
+    if light == Light::Lit {
+        drawing.rect((at.0 - 31, at.1 - 31 - lift(server)), (62, 62), 13, "now");
+    }
     let corner = at.1 - lift(server);
     if server.ails.room == Room::Full || server.ails.slowed_by > Span::ZERO {
         drawing.over(disk((at.0 - HALF, corner + HALF), server.ails));
     }
     if server.ails.clock != 100 {
         drawing.over(clock((at.0 - HALF, corner - HALF), server.ails));
-    }
-    if light == Light::Lit {
-        drawing.rect((at.0 - 31, at.1 - 31 - lift(server)), (62, 62), 13, "now");
     }
     if plate.server_words {
         drawing.over(words(at, server, plate));
