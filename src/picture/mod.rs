@@ -15,6 +15,7 @@ pub mod inspector;
 pub mod lanes;
 pub mod laws;
 pub mod legend;
+pub mod log_files;
 pub mod logs;
 pub mod palette;
 pub mod run_text;

@@ -127,6 +127,7 @@ pub const KEYS: &[Key] = &[
     key("/", "/", Act::Find, "page.key.find"),
     key("1", "1 – 9", Act::Situations, "page.key.situations"),
     key("Enter", "Enter", Act::Verbs, "page.key.verbs"),
+    key("o", "O", Act::Lower(Lower::Files), "page.key.files"),
     key("i", "I", Act::Lower(Lower::Laws), "page.key.laws"),
     key("g", "G", Act::Lower(Lower::Logs), "page.key.logs"),
     key("`", "`", Act::Lower(Lower::Console), "page.key.console"),

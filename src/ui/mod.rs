@@ -28,6 +28,7 @@ use crate::picture::target::Target;
 use keys::Act;
 use mirror::Mirror;
 use panels::console::Console;
+use panels::files::Files;
 use panels::head::Head;
 use panels::inspector::Inspector;
 use panels::lanes::Lanes;
@@ -102,6 +103,7 @@ fn Page(
             <Console/>
             <Logs/>
             <Laws/>
+            <Files/>
             <Transport/>
             <Overlay act=act/>
             <Spoken/>

@@ -102,6 +102,8 @@ pub enum Lower {
     Logs,
     /// The laws.
     Laws,
+    /// A partition's log.
+    Files,
 }
 
 impl Lower {
@@ -112,6 +114,7 @@ impl Lower {
             Lower::Console => "console",
             Lower::Logs => "logs",
             Lower::Laws => "laws",
+            Lower::Files => "files",
         }
     }
 }

@@ -15,6 +15,7 @@ pub const ALL: &[(&str, Journey)] = &[
     ("an added consumer takes a partition over", an_added_consumer_takes_over),
     ("the console answers what is typed", the_console_answers),
     ("the logs lead to their events", the_logs_lead_to_events),
+    ("a partition is opened, down to its files", a_partition_is_opened),
     ("a run is played again on another release", a_run_is_played_again),
     ("a broken law is told and leads to its cause", a_broken_law_leads_to_its_cause),
     ("the cursor goes back and comes again", the_cursor_goes_back),
@@ -170,6 +171,28 @@ fn the_logs_lead_to_events(visitor: &Visitor) -> Outcome {
     visitor.click("#logs pre button")?;
     let selected = "document.querySelector('#inspector .name').textContent";
     visitor.until("the event behind it", &format!("{selected}.includes('/controller')"))
+}
+
+fn a_partition_is_opened(visitor: &Visitor) -> Outcome {
+    open_running(visitor)?;
+    visitor.run("document.querySelector('#stage [data-process=broker1]').focus()")?;
+    let link = "[...document.querySelectorAll('#inspector .facts .link')]\
+        .find((link) => link.textContent === 'orders-0')";
+    visitor.until("a replica of broker 1", &format!("{link} !== undefined"))?;
+    visitor.run(&format!("{link}.click()"))?;
+    let open = "#inspector .verb[aria-keyshortcuts=O]";
+    visitor.until("its files, offered", &format!("document.querySelector('{open}') !== null"))?;
+    visitor.click(open)?;
+    let segment = "document.querySelector('#files th button')?.textContent";
+    visitor.until("its segment", &format!("{segment} === '00000000000000000000'"))?;
+    visitor.until("its batches", "document.querySelectorAll('#files .found .is').length > 1")?;
+    for steps in 1..=4 {
+        visitor.click("#files .phead .btn:not(.bare)")?;
+        let told = format!("document.querySelectorAll('#files li').length === {steps}");
+        visitor.until("a step of the fetch", &told)?;
+    }
+    let violations = axe(visitor)?;
+    if violations.is_empty() { Ok(()) } else { Err(violations.join("\n")) }
 }
 
 fn a_run_is_played_again(visitor: &Visitor) -> Outcome {

@@ -16,7 +16,7 @@ use crate::text::Phrase;
 use crate::ui::icon::IconOf;
 use crate::ui::mirror::use_mirror;
 use crate::ui::scene::use_scene;
-use crate::ui::view::{View, use_view};
+use crate::ui::view::{Lower, Over, View, use_view};
 
 /// The inspector panel.
 #[component]
@@ -66,6 +66,8 @@ fn Selected() -> impl IntoView {
     let facts = Memo::new(move |_| {
         scene.inspector.with(|p| p.as_ref().map(|p| p.facts.clone()).unwrap_or_default())
     });
+    let is_partition =
+        Memo::new(move |_| matches!(view.selected.get(), Some(Target::Partition(_))));
     let verbs = Memo::new(move |_| {
         scene.inspector.with(|p| p.as_ref().map(|p| p.verbs.clone()).unwrap_or_default())
     });
@@ -92,6 +94,7 @@ fn Selected() -> impl IntoView {
             <For each=move || verbs.get() key=|verb| verb.command.clone() let:verb>
                 <VerbOf verb=verb/>
             </For>
+            {move || is_partition.get().then(|| open_files(view))}
         </div>
         <div class="sec ends"><span class="lab good">{move || view.key("page.chain.so-what")}" ▾"</span></div>
         <ol class="why sec">
@@ -157,6 +160,22 @@ fn VerbOf(verb: Verb) -> impl IntoView {
             <IconOf icon=verb.icon/>{move || view.say(&name)}{key.map(|key| view! { <kbd class="kbd">{key}</kbd> })}
         </button>
     }
+}
+
+/// A partition's files are opened in the seat of the lanes.
+fn open_files(view: View) -> AnyView {
+    let open = move |_| {
+        view.lower.set(Lower::Files);
+        if view.over.get_untracked() == Over::Sheet {
+            view.over.set(Over::Nothing);
+        }
+    };
+    view! {
+        <button class="verb" aria-keyshortcuts="O" on:click=open>
+            <IconOf icon=Icon::Console/>{move || view.key("files.open")}<kbd class="kbd">"O"</kbd>
+        </button>
+    }
+    .into_any()
 }
 
 /// What the process wrote into its log at that moment.

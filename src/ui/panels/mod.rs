@@ -1,6 +1,7 @@
 //! The panels: one file each, each with its style sheet of the same name.
 
 pub mod console;
+pub mod files;
 pub mod guide;
 pub mod head;
 pub mod inspector;

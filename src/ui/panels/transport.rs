@@ -54,8 +54,9 @@ pub fn Transport() -> impl IntoView {
 }
 
 /// What can have the seat of the lanes, with the key of its name and its key on the keyboard.
-const LOWERS: [(Lower, &str, &str); 3] = [
+const LOWERS: [(Lower, &str, &str); 4] = [
     (Lower::Laws, "page.panel.laws", "I"),
+    (Lower::Files, "page.panel.files", "O"),
     (Lower::Logs, "page.panel.logs", "G"),
     (Lower::Console, "page.panel.console", "`"),
 ];
