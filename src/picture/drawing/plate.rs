@@ -593,6 +593,7 @@ fn small_server(
         let outer = half + 4;
         drawing.rect((x - outer, y - outer), (2 * outer, 2 * outer), 10, "now");
     }
+    drawing.over(server::ailing((x, y), half, server.ails));
     drawing
 }
 

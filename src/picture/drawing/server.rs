@@ -24,13 +24,7 @@ pub fn server(at: (i32, i32), server: &Server, light: Light, plate: &Plate) -> D
     if light == Light::Lit {
         drawing.rect((at.0 - 31, at.1 - 31 - lift(server)), (62, 62), 13, "now");
     }
-    let corner = at.1 - lift(server);
-    if server.ails.room == Room::Full || server.ails.slowed_by > Span::ZERO {
-        drawing.over(disk((at.0 - HALF, corner + HALF), server.ails));
-    }
-    if server.ails.clock != 100 {
-        drawing.over(clock((at.0 - HALF, corner - HALF), server.ails));
-    }
+    drawing.over(ailing((at.0, at.1 - lift(server)), HALF, server.ails));
     if plate.server_words {
         drawing.over(words(at, server, plate));
     }
@@ -109,6 +103,18 @@ fn dead((x, y): (i32, i32)) -> Drawing {
     inner.path((x - HALF, y - HALF), BITTEN, "hatchfill");
     let mut drawing = Drawing::new();
     drawing.turned((x, y + HALF), 60, inner);
+    drawing
+}
+
+/// What is wrong with a server's machine, at the corners of its square.
+pub fn ailing((x, y): (i32, i32), half: i32, ails: Ails) -> Drawing {
+    let mut drawing = Drawing::new();
+    if ails.room == Room::Full || ails.slowed_by > Span::ZERO {
+        drawing.over(disk((x - half, y + half), ails));
+    }
+    if ails.clock != 100 {
+        drawing.over(clock((x - half, y - half), ails));
+    }
     drawing
 }
 
