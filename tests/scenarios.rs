@@ -29,6 +29,31 @@ fn situations_are_the_scenarios() {
     assert_eq!(difference(&written, &told), None, "(UPDATE=1 writes them anew)");
 }
 
+/// Where docs/incidents.md names words of a log, the scenario beside them finds them there.
+#[test]
+fn incidents_show_what_their_logs_say() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let docs = fs::read_to_string(root.join("docs/incidents.md")).expect("it is in the repository");
+    let mut shown = 0;
+    for row in docs.lines().filter(|line| line.starts_with('|')) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let Some(words) = cells.get(5).and_then(|cell| quoted(cell).next()) else { continue };
+        let name = quoted(cells[3]).next().unwrap_or_else(|| panic!("a scenario in {row}"));
+        let file = root.join(format!("tests/scenarios/{name}.txt"));
+        let text = fs::read_to_string(file).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let told: Vec<&str> = text.split("\nshow log ").skip(1).collect();
+        let has = |block: &&str| block.lines().skip(1).any(|line| line.contains(words));
+        assert!(told.iter().any(has), "{name} does not show {words:?}");
+        shown += 1;
+    }
+    assert!(shown > 20, "only {shown} incidents show a log");
+}
+
+/// What stands between backticks.
+fn quoted(cell: &str) -> impl Iterator<Item = &str> {
+    cell.split('`').skip(1).step_by(2)
+}
+
 /// One block as it should be: its name, and what its scenario does, from a second before the part
 /// that is read; one without a scenario stays as it is.
 fn situation(block: &str) -> String {

@@ -193,6 +193,12 @@ impl Release {
         self >= Release::V2_8_2
     }
 
+    /// Whether a broker whose id is taken dies with words of advice, rather than ZooKeeper's.
+    // Source: ZkUtils.registerBrokerInZk (0.8 to 1.0); KafkaZkClient.registerBroker (1.1)
+    pub fn registering_throws_advice(self) -> bool {
+        self < Release::V1_1_1
+    }
+
     /// Whether a broker that registers makes what is above first, with an empty text in it.
     // Source: ZKCheckedEphemeral (0.9 to 1.0)
     pub fn registering_makes_parents(self) -> bool {

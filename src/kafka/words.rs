@@ -20,6 +20,8 @@ use super::settings::Directory;
 use super::tools::ToolTimer;
 use crate::sim::fact::Field;
 use crate::sim::{KernelFact, Telling, Vocabulary};
+use crate::zk::path::Path;
+use crate::zk::stat::SessionId;
 use crate::zk::words as zk;
 
 /// The words of a cluster.
@@ -121,19 +123,31 @@ crate::facts! {
         "broker-registered" => BrokerRegistered { broker: BrokerId, epoch: BrokerEpoch },
         "broker-running" => BrokerRunning { broker: BrokerId },
         "broker-fatal" => BrokerFatal { broker: BrokerId, error: Text },
+        "node-in-the-way" => NodeInTheWay { path: Path, owner: SessionId, session: SessionId },
+        "node-conflict" => NodeConflict { path: Path, data: Text, stored: Text, whose: &'static str },
         "broker-halted" =>
             BrokerHalted { partition: TopicPartition, leader: BrokerId, to: Offset, from: Offset },
         "session-lost" => SessionLost { broker: BrokerId },
         "controller-elected" => ControllerElected { broker: BrokerId, epoch: ControllerEpoch },
         "controller-ready" => ControllerReady { broker: BrokerId, epoch: ControllerEpoch, partitions: i32 },
         "controller-resigned" => ControllerResigned { broker: BrokerId, epoch: ControllerEpoch },
-        "controller-fenced" => ControllerFenced { broker: BrokerId, epoch: ControllerEpoch },
+        "controller-fenced" => ControllerFenced { broker: BrokerId, epoch: ControllerEpoch, during: &'static str },
         "brokers-changed" => BrokersChanged { added: Brokers, deleted: Brokers, bounced: Brokers, live: Brokers },
         "topic-created" => TopicCreated { topic: TopicName, partitions: i32 },
         "partitions-added" => PartitionsAdded { topic: TopicName, partitions: i32 },
         "topic-deletion-started" => TopicDeletionStarted { topic: TopicName },
+        "deletion-halted" => DeletionHalted { topic: TopicName, reason: &'static str },
         "topic-deleted" => TopicDeleted { topic: TopicName },
         "leader-elected" => LeaderElected { partition: TopicPartition, leader: BrokerId, epoch: LeaderEpoch, isr: Brokers, why: &'static str },
+        "unclean-leader" => UncleanLeader { partition: TopicPartition, leader: BrokerId, live: Brokers, isr: Brokers },
+        "nobody-to-elect" =>
+            NobodyToElect {
+                partition: TopicPartition,
+                live: Brokers,
+                isr: Brokers,
+                replicas: Brokers,
+                unclean: &'static str,
+            },
         "partition-offline" => PartitionOffline { partition: TopicPartition, isr: Brokers },
         "replica-removed" => ReplicaRemoved { partition: TopicPartition, replica: BrokerId, leader: BrokerId, epoch: LeaderEpoch, isr: Brokers },
         "reassignment-started" => ReassignmentStarted { partition: TopicPartition, replicas: Brokers },
@@ -148,6 +162,13 @@ crate::facts! {
         "replica-stopped" => ReplicaStopped { partition: TopicPartition },
         "log-deleted" => LogDeleted { partition: TopicPartition },
         "order-refused" => OrderRefused { order: &'static str, from: BrokerId, error: Text },
+        "order-too-old" =>
+            OrderTooOld {
+                order: &'static str,
+                from: BrokerId,
+                epoch: ControllerEpoch,
+                known: ControllerEpoch,
+            },
         "shutdown-started" => ShutdownStarted { broker: BrokerId },
         "shutdown-done" => ShutdownDone { broker: BrokerId },
         "topic-registered" => TopicRegistered { broker: BrokerId, topic: TopicName, partitions: i32 },

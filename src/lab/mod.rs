@@ -8,6 +8,7 @@
 mod importance;
 pub mod lesson;
 pub mod link;
+pub mod logs;
 mod lookout;
 mod pace;
 mod recording;

@@ -3,6 +3,7 @@
 //! *Invariant:* showing changes nothing.
 
 use super::Lab;
+use super::logs::{Wanted, logs};
 use crate::cluster::laws::{Broken, LAWS};
 use crate::cluster::notation::{Line, Quoted, Told};
 use crate::cluster::{AnyProcess, Trouble};
@@ -52,6 +53,7 @@ pub const SHOWS: &[Row] = &[
     Row { name: "partitions", usage: "show partitions [TOPIC]", lines: partitions },
     Row { name: "group", usage: "show group GROUP", lines: group },
     Row { name: "timers", usage: "show timers PROCESS", lines: timers },
+    Row { name: "log", usage: "show log PROCESS [WORDS]", lines: log },
     Row { name: "laws", usage: "show laws", lines: broken_laws },
 ];
 
@@ -72,6 +74,17 @@ pub fn lines(show: &Show, lab: &Lab) -> Result<Vec<String>, Trouble> {
     let lines = (show.row.lines)(lab, &mut line)?;
     line.finish()?;
     Ok(lines)
+}
+
+/// What a process has written so far, as `grep` finds it.
+fn log(lab: &Lab, line: &mut Line) -> Result<Vec<String>, Trouble> {
+    let word = line.word("a process")?;
+    if lab.cluster().find(&word.text).is_none() {
+        return Err(word.is_not("the name of a process"));
+    }
+    let words = line.as_typed().join(" ");
+    let written = logs(lab, &Wanted { process: Some(word.text), words });
+    Ok(written.iter().map(|line| format!("{} {} {}", line.time, line.level, line.words)).collect())
 }
 
 fn broken_laws(lab: &Lab, _: &mut Line) -> Result<Vec<String>, Trouble> {

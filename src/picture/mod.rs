@@ -16,7 +16,6 @@ pub mod lanes;
 pub mod laws;
 pub mod legend;
 pub mod log_files;
-pub mod logs;
 pub mod palette;
 pub mod run_text;
 pub mod sentence;

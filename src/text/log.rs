@@ -6,24 +6,52 @@
 
 use std::collections::BTreeMap;
 
-use super::{Piece, entry, split};
+use super::{Piece, split};
+
+/// The key of a fact, and which field has to hold what for the words to be those.
+type Case = (&'static str, Option<(&'static str, &'static str)>);
 
 /// Where two lines that are written at once are parted.
 const PART: char = '⏎';
 
+/// What stands for words where nothing is written.
+const NOTHING: &str = "-";
+
 /// The words of one release's logs.
 pub struct Wording {
-    lines: BTreeMap<&'static str, &'static str>,
+    lines: BTreeMap<Case, &'static str>,
 }
 
-/// All words there are: the key of a fact, from which release on if not from the first, and what is
-/// written.
-fn all() -> impl Iterator<Item = (&'static str, Option<&'static str>, &'static str)> {
-    let lines = include_str!("log.txt").lines().filter_map(entry);
+/// All words there are: of which case, from which release on if not from the first, and what is
+/// written. No words: the case is none any more. `-`: nothing is written.
+fn all() -> impl Iterator<Item = (Case, Option<&'static str>, &'static str)> {
+    let lines = include_str!("log.txt").lines().filter_map(written);
     lines.map(|(key, words)| match key.split_once('@') {
-        Some((key, release)) => (key, Some(release), words),
-        None => (key, None, words),
+        Some((key, release)) => (case(key), Some(release), words),
+        None => (case(key), None, words),
     })
+}
+
+/// A line of the table; a case has a `=` of its own, so what parts it from its words has spaces.
+fn written(line: &'static str) -> Option<(&'static str, &'static str)> {
+    let (key, words) = line.split_once(" =").filter(|_| !line.starts_with('#'))?;
+    Some((key.trim(), words.trim()))
+}
+
+/// Whether a field holds what a case wants: the same, or what begins so (`begins…`).
+fn is_it(held: &str, wanted: &str) -> bool {
+    match wanted.strip_suffix('…') {
+        Some(beginning) => held.starts_with(beginning),
+        None => held == wanted,
+    }
+}
+
+/// `key`, or `key?field=value`.
+fn case(key: &'static str) -> Case {
+    match key.split_once('?') {
+        Some((key, field)) => (key, field.split_once('=')),
+        None => (key, None),
+    }
 }
 
 impl Wording {
@@ -32,20 +60,32 @@ impl Wording {
         let mut lines = BTreeMap::new();
         for release in std::iter::once(None).chain(releases.map(Some)) {
             let new = all().filter(|(_, from, _)| *from == release);
-            lines.extend(new.map(|(key, _, words)| (key, words)));
+            lines.extend(new.map(|(case, _, words)| (case, words)));
         }
+        lines.retain(|_, words| !words.is_empty());
         Wording { lines }
     }
 
-    /// What is written when a fact of this key happens, each line in its pieces.
-    pub fn of(&self, key: &str) -> Vec<Vec<Piece<'_>>> {
-        let words = self.lines.get(key);
+    /// What is written when a fact with this key and these fields happens, each line in its
+    /// pieces: the words of its case, if it has some.
+    pub fn of(&self, key: &str, fields: &[(&str, String)]) -> Vec<Vec<Piece<'_>>> {
+        let mut best = None;
+        for ((of, case), words) in &self.lines {
+            let holds = case.is_none_or(|(name, value)| {
+                fields.iter().any(|(field, held)| *field == name && is_it(held, value))
+            });
+            if *of == key && holds && (best.is_none() || case.is_some()) {
+                best = Some(words);
+            }
+        }
+        let words = best.filter(|words| **words != NOTHING);
         words.map_or(Vec::new(), |words| words.split(PART).map(split).collect())
     }
 
-    /// The keys of facts for which there are words, each with the release from which on they hold.
-    pub fn keys() -> impl Iterator<Item = (&'static str, Option<&'static str>)> {
-        all().map(|(key, from, _)| (key, from))
+    /// The facts for which there are words, each with the field that they hang on and the release
+    /// from which on they hold.
+    pub fn keys() -> impl Iterator<Item = [Option<&'static str>; 3]> {
+        all().map(|((key, case), from, _)| [Some(key), case.map(|(field, _)| field), from])
     }
 }
 
@@ -55,8 +95,8 @@ mod tests {
 
     #[test]
     fn every_line_is_a_level_words_and_a_logger() {
-        for (key, _, words) in all() {
-            for line in words.split(PART) {
+        for ((key, _), _, words) in all() {
+            for line in words.split(PART).filter(|line| !line.is_empty() && *line != NOTHING) {
                 let (level, rest) = line.split_once(' ').expect("there are words");
                 let levels = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"];
                 assert!(levels.contains(&level), "{key}: {level}");
@@ -71,13 +111,13 @@ mod tests {
     fn the_newest_words_that_hold_already_are_taken() {
         let of = |releases: &[&'static str]| {
             let wording = Wording::after(releases.iter().copied());
-            let line = wording.of("broker-running").remove(0);
+            let line = wording.of("broker-running", &[]).remove(0);
             let Piece::Plain(words) = line[0] else { panic!("it begins with its level") };
             words.to_owned()
         };
         assert_eq!(of(&["0.8.2.2"]), "INFO [Kafka Server ");
         assert_eq!(of(&["0.8.2.2", "1.1.1", "2.3.1"]), "INFO [KafkaServer id=");
-        assert!(Wording::after(["1.1.1"].into_iter()).of("no-such-fact").is_empty());
-        assert_eq!(Wording::after(["1.1.1"].into_iter()).of("zk-expired").len(), 2);
+        assert!(Wording::after(["1.1.1"].into_iter()).of("no-such-fact", &[]).is_empty());
+        assert_eq!(Wording::after(["1.1.1"].into_iter()).of("zk-expired", &[]).len(), 2);
     }
 }

@@ -186,7 +186,9 @@ impl Serving {
         if connection.stage == ConnectionStage::Opening {
             return None;
         }
-        if op.frame_len() > member.settings.jute_maxbuffer {
+        let (length, limit) = (op.frame_len(), member.settings.jute_maxbuffer);
+        if length > limit {
+            out.tell(Fact::FrameTooLong { session: connection.session, length, limit });
             self.close(connection.id, member, out);
             return None;
         }

@@ -203,7 +203,9 @@ impl Standalone {
         if connection.stage == ConnectionStage::Opening {
             return;
         }
-        if op.frame_len() > self.settings.jute_maxbuffer {
+        let (length, limit) = (op.frame_len(), self.settings.jute_maxbuffer);
+        if length > limit {
+            out.tell(Fact::FrameTooLong { session: connection.session, length, limit });
             return self.close(connection.id, out);
         }
         if let Op::Auth { scheme, auth } = &op {

@@ -53,6 +53,11 @@ impl Bytes {
         self.0.as_deref().unwrap_or_default()
     }
 
+    /// What it says, if it is text; what cannot be read is a replacement character.
+    pub fn to_text(&self) -> std::borrow::Cow<'_, str> {
+        String::from_utf8_lossy(self.as_slice())
+    }
+
     /// Is it the null buffer?
     pub fn is_null(&self) -> bool {
         self.0.is_none()

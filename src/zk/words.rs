@@ -148,6 +148,7 @@ crate::facts! {
             name: &'static str,
             limit: i64,
         },
+        "frame-too-long" => FrameTooLong { session: SessionId, length: u64, limit: u64 },
         "request-refused" => RequestRefused { session: SessionId, error: Error, zxid: Zxid },
     }
 }

@@ -163,7 +163,7 @@ impl Running {
         site: Site<'_>,
         out: &mut Outbox<'_, Words>,
     ) {
-        let stale = self.replicas.is_stale(request.order.controller_epoch);
+        let stale = self.replicas.is_stale(request.order, "update-metadata", out);
         let error = match self.refuse(request.order, "update-metadata", out) {
             None if stale => Some(Error::StaleControllerEpoch),
             refused => refused,

@@ -280,9 +280,12 @@ impl Running {
                 out.arm(BrokerTimer::RegisterAgain, site.settings.zookeeper_session_timeout);
             }
             Registered::Taken => {
-                let words = "org.apache.zookeeper.KeeperException$NodeExistsException: \
-                             KeeperErrorCode = NodeExists";
-                self.fatal(words, site, out);
+                let path = znodes::broker(site.settings.broker_id);
+                let words = match site.settings.release.registering_throws_advice() {
+                    true => advice(path.as_str()),
+                    false => NODE_EXISTS.into(),
+                };
+                self.fatal(&words, site, out);
             }
         }
     }
@@ -353,6 +356,21 @@ impl Running {
             out.exit(1);
         }
     }
+}
+
+/// What is thrown from 1.1 on at a broker whose znode is there already.
+const NODE_EXISTS: &str = "org.apache.zookeeper.KeeperException$NodeExistsException: \
+                           KeeperErrorCode = NodeExists";
+
+/// What was thrown before.
+// Source: ZkUtils.registerBrokerInZk (0.8 to 1.0)
+fn advice(path: &str) -> String {
+    format!(
+        "java.lang.RuntimeException: A broker is already registered on the path {path}. This \
+         probably indicates that you either have configured a brokerid that is already in use, or \
+         else you have shutdown this broker and restarted it faster than the zookeeper timeout so \
+         it appears to be re-registering."
+    )
 }
 
 /// A random UUID as Kafka writes it: 22 characters of base64url.

@@ -133,7 +133,10 @@ impl Consumer {
                 Some(committed) => {
                     Position::At { offset: committed.offset, leader_epoch: committed.leader_epoch }
                 }
-                None => Position::ToBeReset,
+                None => {
+                    out.tell(ConsumerFact::NoCommittedOffset { partition });
+                    Position::ToBeReset
+                }
             };
         }
     }

@@ -253,6 +253,7 @@ crate::facts! {
         "partitions-assigned" => PartitionsAssigned { partitions: Partitions, now: Partitions },
         "partitions-revoked" => PartitionsRevoked { partitions: Partitions },
         "partitions-lost" => PartitionsLost { partitions: Partitions },
+        "no-committed-offset" => NoCommittedOffset { partition: TopicPartition },
         "position-reset" => PositionReset { partition: TopicPartition, offset: Offset },
         "record-read" =>
             RecordRead { partition: TopicPartition, offset: Offset, key: Shown, value: Shown },

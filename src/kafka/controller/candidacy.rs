@@ -11,7 +11,7 @@ use super::{Controller, Knowledge, failover};
 use crate::kafka::broker::Turn;
 use crate::kafka::id::{BrokerEpoch, BrokerId, ControllerEpoch};
 use crate::kafka::release::Release;
-use crate::kafka::words::{BrokerFact, BrokerTimer};
+use crate::kafka::words::{BrokerFact, BrokerTimer, Text};
 use crate::kafka::znodes::{self, BrokerZnode, ControllerZnode};
 use crate::kafka::zookeeper::{
     Replies, create, create_above, create_ephemeral, data, found, parts,
@@ -110,9 +110,8 @@ impl Registration {
         znodes::broker(self.broker)
     }
 
-    /// The write that registers the broker.
-    // Source: KafkaZkClient.CheckedEphemeral.create
-    fn write(&self, turn: &Turn<'_, '_>) -> Op {
+    /// What is to be written there.
+    fn data(turn: &Turn<'_, '_>) -> Bytes {
         let settings = turn.settings;
         let znode = BrokerZnode {
             host: settings.host.clone(),
@@ -120,7 +119,13 @@ impl Registration {
             rack: settings.broker_rack.clone(),
             timestamp: turn.out.now().as_ms(),
         };
-        let data = znode.encode(settings.release);
+        znode.encode(settings.release)
+    }
+
+    /// The write that registers the broker.
+    // Source: KafkaZkClient.CheckedEphemeral.create
+    fn write(&self, turn: &Turn<'_, '_>) -> Op {
+        let (data, settings) = (Registration::data(turn), turn.settings);
         if !settings.release.brokers_have_epochs() {
             return create_ephemeral(self.path(), data);
         }
@@ -180,16 +185,32 @@ impl Registration {
                 let own = |znode: BrokerZnode| {
                     (znode.host, znode.port) == (turn.settings.host.clone(), turn.settings.port)
                 };
-                match BrokerZnode::decode(written).is_some_and(own) {
-                    true => Registered::Wait,
-                    false => Registered::Taken,
-                }
+                let own = BrokerZnode::decode(written).is_some_and(own);
+                self.tell_conflict(written, own, turn);
+                if own { Registered::Wait } else { Registered::Taken }
             }
             Some((_, stat)) if stat.ephemeral_owner == self.session => {
                 Registered::Ask(Op::Delete { path: self.path(), version: -1 })
             }
-            Some(_) => Registered::Taken,
+            Some(_) if turn.settings.release.registering_throws_advice() => Registered::Taken,
+            Some((_, stat)) => {
+                let (owner, session) = (stat.ephemeral_owner, turn.zk.session());
+                let path = self.path();
+                turn.out.tell(BrokerFact::NodeInTheWay { path, owner, session });
+                Registered::Taken
+            }
         }
+    }
+
+    // Source: ZkUtils.createEphemeralPathExpectConflictHandleZKBug (0.8.2)
+    fn tell_conflict(&self, written: &Bytes, own: bool, turn: &mut Turn<'_, '_>) {
+        let data = Registration::data(turn);
+        turn.out.tell(BrokerFact::NodeConflict {
+            path: self.path(),
+            data: Text::from(&*data.to_text()),
+            stored: Text::from(&*written.to_text()),
+            whose: if own { "own" } else { "another" },
+        });
     }
 }
 

@@ -36,8 +36,8 @@ pub enum Step {
     TellDeleted(Vec<TopicName>),
     /// Stops and deletes their replicas.
     DeleteReplicas(Vec<TopicName>),
-    /// These topics wait.
-    MarkIneligible(Vec<TopicName>),
+    /// These topics wait, for this reason.
+    MarkIneligible(Vec<TopicName>, &'static str),
     /// All replicas are deleted: forgets them, then the znodes.
     Complete(TopicName),
     /// Looks what is below the topic's znode.
@@ -64,7 +64,7 @@ impl Controller {
             Step::FailReplicas(replicas) => self.fail_replicas(replicas),
             Step::TellDeleted(topics) => self.tell_deleted(&topics, turn),
             Step::DeleteReplicas(topics) => self.delete_replicas(&topics),
-            Step::MarkIneligible(topics) => self.knowledge.ineligible.extend(topics),
+            Step::MarkIneligible(topics, reason) => self.halt_deletions(topics, reason, turn),
             Step::Complete(topic) => self.complete_deletion(topic, turn),
             Step::ReadTree(topic) => {
                 let read = turn.zk.get_children(znodes::topic_partitions(&topic));
@@ -88,12 +88,11 @@ impl Controller {
             let all: Vec<TopicName> = known.into_iter().chain(unknown).collect();
             return self.drop_deletions(&all, turn);
         }
-        for topic in &known {
-            if self.knowledge.reassigning.iter().any(|tp| tp.topic == *topic) {
-                self.knowledge.ineligible.insert(topic.clone());
-            }
-        }
         self.knowledge.to_delete.extend(known.iter().cloned());
+        let moves =
+            |topic: &&TopicName| self.knowledge.reassigning.iter().any(|tp| tp.topic == **topic);
+        let moving = known.iter().filter(moves).cloned().collect();
+        self.halt_deletions(moving, "topic reassignment in progress", turn);
         if !known.is_empty() {
             self.next(Step::Resume);
         }
@@ -191,8 +190,21 @@ impl Controller {
             replicas::Step::To(dead, ReplicaPhase::DeletionIneligible).into(),
             replicas::Step::To(alive.clone(), ReplicaPhase::Offline).into(),
             replicas::Step::To(alive, ReplicaPhase::DeletionStarted).into(),
-            Step::MarkIneligible(waiting).into(),
+            Step::MarkIneligible(waiting, "offline replicas").into(),
         ]);
+    }
+
+    // Source: TopicDeletionManager.markTopicIneligibleForDeletion
+    pub(super) fn halt_deletions(
+        &mut self,
+        topics: Vec<TopicName>,
+        reason: &'static str,
+        turn: &mut Turn<'_, '_>,
+    ) {
+        for topic in self.knowledge.to_delete.iter().filter(|topic| topics.contains(topic)) {
+            turn.out.tell(BrokerFact::DeletionHalted { topic: topic.clone(), reason });
+        }
+        self.knowledge.ineligible.extend(topics);
     }
 
     fn fail_replicas(&mut self, replicas: Vec<Replica>) {
@@ -202,7 +214,7 @@ impl Controller {
         let topics = replicas.iter().map(|(tp, _)| tp.topic.clone()).collect();
         self.next_all([
             replicas::Step::To(replicas, ReplicaPhase::DeletionIneligible).into(),
-            Step::MarkIneligible(topics).into(),
+            Step::MarkIneligible(topics, "replica deletion failure").into(),
             Step::Resume.into(),
         ]);
     }

@@ -507,7 +507,11 @@ impl Controller {
     fn moved(&mut self, replies: &Replies, turn: &mut Turn<'_, '_>) -> bool {
         let moved = replies.iter().any(|reply| matches!(self.judge(reply), Fenced::Moved));
         if moved {
-            turn.out.tell(BrokerFact::ControllerFenced { broker: self.me, epoch: self.epoch });
+            turn.out.tell(BrokerFact::ControllerFenced {
+                broker: self.me,
+                epoch: self.epoch,
+                during: self.work.event,
+            });
             let work = std::mem::take(&mut self.work);
             if let Some((caller, ask)) = work.asker {
                 turn.answer(caller, ask.refusal());

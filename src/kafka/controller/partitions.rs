@@ -282,6 +282,8 @@ impl Controller {
         for (tp, state, version) in states {
             let unclean = topics.get(&tp.topic).is_some_and(|&allowed| allowed);
             let Outcome { elected, recipients } = self.hold(tp, state, cause, unclean);
+            let unclean = unclean || cause == Cause::Offline(Unclean::Allowed);
+            self.tell_election(tp, state, elected.as_ref(), (cause, unclean), turn);
             match elected {
                 Some(state) => {
                     writes.push(self.write_state(tp, &state, *version));
@@ -291,6 +293,38 @@ impl Controller {
             }
         }
         self.ask(writes, Step::Elected(decided, cause), turn);
+    }
+
+    /// Tells of an election that is unclean, and of one for which nobody is there.
+    // Source: OfflinePartitionLeaderSelector (to 0.10), PartitionStateMachine.logFailedStateChange
+    fn tell_election(
+        &self,
+        tp: &TopicPartition,
+        before: &LeaderAndIsr,
+        elected: Option<&LeaderAndIsr>,
+        (cause, unclean): (Cause, bool),
+        turn: &mut Turn<'_, '_>,
+    ) {
+        let partition = tp.clone();
+        let isr = Brokers::from(before.isr.as_slice());
+        let replicas = &self.knowledge.assignment(tp).replicas;
+        match elected {
+            Some(state) if before.isr.contains(&state.leader) => {}
+            Some(state) => {
+                let online = replicas.iter().filter(|&&id| self.knowledge.is_online(id));
+                let live: Vec<BrokerId> = online.copied().collect();
+                let (leader, live) = (state.leader, Brokers::from(live.as_slice()));
+                turn.out.tell(BrokerFact::UncleanLeader { partition, leader, live, isr });
+            }
+            None if matches!(cause, Cause::Offline(_)) => {
+                let live = Brokers::from(self.knowledge.registered().as_slice());
+                let replicas = Brokers::from(replicas.as_slice());
+                let unclean = if unclean { "allowed" } else { "refused" };
+                let fact = BrokerFact::NobodyToElect { partition, live, isr, replicas, unclean };
+                turn.out.tell(fact);
+            }
+            None => {}
+        }
     }
 
     fn hold(

@@ -412,7 +412,7 @@ impl OldConsumer {
 
     fn read_topics(&mut self, replies: &Replies, out: &mut Outbox<'_, Words>) {
         let Some(own) = found(&replies[0], ConsumerZnode::decode) else {
-            return self.attempt_failed(out);
+            return self.attempt_threw(&self.own_path(), out);
         };
         let all: Vec<Arc<str>> = replies.get(1).map(children).unwrap_or_default().to_vec();
         let topics: Vec<TopicName> = wanted(&own, &all).keys().cloned().collect();
@@ -459,7 +459,8 @@ impl OldConsumer {
         let mut members = Vec::new();
         for (id, reply) in ids.iter().zip(replies) {
             let Some(znode) = found(reply, ConsumerZnode::decode) else {
-                return self.attempt_failed(out);
+                let path = consumers::consumer_ids(&self.settings.group_id).child(id);
+                return self.attempt_threw(&path, out);
             };
             members.push((id.clone(), znode));
         }
@@ -536,8 +537,16 @@ impl OldConsumer {
         let mut replies = replies.iter();
         missed.retain(|tp| {
             let own = claims.iter().find(|(other, _)| other == tp).map(|(_, thread)| thread);
-            let there = replies.next().and_then(data).map(|(data, _)| data.as_slice());
-            there != own.map(|thread| thread.as_bytes())
+            let there = replies.next().and_then(data).map(|(data, _)| data);
+            let others = there.map(Bytes::as_slice) != own.map(|thread| thread.as_bytes());
+            if let Some(thread) = own.filter(|_| others) {
+                out.tell(OldFact::OwnershipConflict {
+                    path: consumers::owner(&self.settings.group_id, tp),
+                    data: Text(thread.clone()),
+                    stored: Text::from(&*there.map_or("null".into(), |data| data.to_text())),
+                });
+            }
+            others
         });
         if missed.is_empty() {
             return self.own(claims, &offsets, out);
@@ -589,6 +598,13 @@ impl OldConsumer {
         self.next_rebalance(out);
     }
 
+    /// A znode that the attempt needs is not there.
+    fn attempt_threw(&mut self, path: &Path, out: &mut Outbox<'_, Words>) {
+        let error = format!("{GONE} for {path}");
+        out.tell(OldFact::RebalanceThrew { error: Text::from(&*error) });
+        self.attempt_failed(out);
+    }
+
     fn attempt_failed(&mut self, out: &mut Outbox<'_, Words>) {
         let attempt = self.balance.attempt;
         out.tell(OldFact::RebalanceFailed { consumer: self.id(), attempt });
@@ -616,6 +632,10 @@ impl OldConsumer {
 }
 
 const FAILED: &str = "kafka.common.ConsumerRebalanceFailedException";
+
+/// What is thrown at who reads what is not there.
+const GONE: &str = "org.I0Itec.zkclient.exception.ZkNoNodeException: \
+    org.apache.zookeeper.KeeperException$NoNodeException: KeeperErrorCode = NoNode";
 
 /// What is thrown at who finds its own registration there.
 const TAKEN: &str = "org.I0Itec.zkclient.exception.ZkNodeExistsException: \

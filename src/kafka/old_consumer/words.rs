@@ -13,6 +13,7 @@ use crate::kafka::settings::Directory;
 use crate::kafka::words::Text;
 use crate::sim::Span;
 use crate::zk::ensemble::Address;
+use crate::zk::path::Path;
 
 /// Where offsets are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -241,8 +242,10 @@ crate::facts! {
         "rebalance-began" => RebalanceBegan { consumer: Text, attempt: u32 },
         "ownership-released" => OwnershipReleased { partitions: Partitions },
         "partition-claimed" => PartitionClaimed { partition: TopicPartition, thread: Text },
+        "ownership-conflict" => OwnershipConflict { path: Path, data: Text, stored: Text },
         "partition-still-owned" => PartitionStillOwned { partition: TopicPartition },
         "rebalance-succeeded" => RebalanceSucceeded { consumer: Text, partitions: Partitions },
+        "rebalance-threw" => RebalanceThrew { error: Text },
         "rebalance-failed" => RebalanceFailed { consumer: Text, attempt: u32 },
         "streams-ready" => StreamsReady { consumer: Text },
         "stream-record" => StreamRecord { partition: TopicPartition, offset: Offset, value: Shown, stream: u32 },

@@ -7,23 +7,32 @@ use std::sync::Arc;
 use super::{Fetcher, Note, Replicas};
 use crate::kafka::broker::Turn;
 use crate::kafka::control::{
-    LeaderAndIsrRequest, LeaderAndIsrResponse, PartitionState, StopReplicaRequest,
+    LeaderAndIsrRequest, LeaderAndIsrResponse, Order, PartitionState, StopReplicaRequest,
     StopReplicaResponse, Stopping,
 };
 use crate::kafka::error::Error;
-use crate::kafka::id::{BrokerId, CONSUMER_OFFSETS, ControllerEpoch, Offset};
+use crate::kafka::id::{BrokerId, CONSUMER_OFFSETS, Offset};
 use crate::kafka::id::{TRANSACTION_STATE, TopicPartition};
 use crate::kafka::log::PartitionLog;
 use crate::kafka::partition::Partition;
-use crate::kafka::words::{BrokerFact, Brokers, Text};
-use crate::sim::SimTime;
+use crate::kafka::words::{BrokerFact, Brokers, Text, Words};
+use crate::sim::{Outbox, SimTime};
 
 impl Replicas {
     /// Whether an order comes from a controller that is not the newest known; else notes it.
-    pub fn is_stale(&mut self, epoch: ControllerEpoch) -> bool {
-        let stale = epoch < self.controller_epoch;
-        self.controller_epoch = self.controller_epoch.max(epoch);
-        stale
+    pub fn is_stale(
+        &mut self,
+        given: Order,
+        order: &'static str,
+        out: &mut Outbox<'_, Words>,
+    ) -> bool {
+        let (from, epoch) = (given.controller_id, given.controller_epoch);
+        let known = self.controller_epoch;
+        if epoch < known {
+            out.tell(BrokerFact::OrderTooOld { order, from, epoch, known });
+        }
+        self.controller_epoch = known.max(epoch);
+        epoch < known
     }
 
     /// Leads and follows as ordered.
@@ -34,7 +43,7 @@ impl Replicas {
         turn: &mut Turn<'_, '_>,
     ) -> LeaderAndIsrResponse {
         let mut partition_errors = Vec::new();
-        if self.is_stale(request.order.controller_epoch) {
+        if self.is_stale(request.order, "leader-and-isr", turn.out) {
             let error = Some(Error::StaleControllerEpoch);
             return LeaderAndIsrResponse { error, partition_errors };
         }
@@ -207,7 +216,7 @@ impl Replicas {
         turn: &mut Turn<'_, '_>,
     ) -> StopReplicaResponse {
         let mut partition_errors = Vec::new();
-        if self.is_stale(request.order.controller_epoch) {
+        if self.is_stale(request.order, "stop-replica", turn.out) {
             let error = Some(Error::StaleControllerEpoch);
             return StopReplicaResponse { error, partition_errors };
         }

@@ -6,10 +6,10 @@ use leptos::prelude::*;
 
 use super::PanelHead;
 use super::stage::Drawn;
+use crate::lab::logs::{self, LogLine};
 use crate::picture::drawing::icon::Icon;
 use crate::picture::drawing::{Light, session};
 use crate::picture::inspector::{Fact, InspectorPicture, Link, Sign, Verb};
-use crate::picture::logs::{self, LogLine};
 use crate::picture::shape::Drawing;
 use crate::picture::target::Target;
 use crate::text::Phrase;

@@ -8,7 +8,7 @@ use leptos::prelude::*;
 use web_sys::KeyboardEvent;
 
 use super::PanelHead;
-use crate::picture::logs::{LogLine, Wanted, logs};
+use crate::lab::logs::{LogLine, Wanted, logs};
 use crate::picture::target::Target;
 use crate::text::Phrase;
 use crate::ui::mirror::use_mirror;

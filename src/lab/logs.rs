@@ -1,14 +1,13 @@
 //! The logs: what the processes would have written, in the wording of real ones, line by line
 //! beside the event that each belongs to.
 //!
-//! Not here: the words themselves (`text::log`). *Invariant:* a line is made of a fact and of what
-//! was told before it; what the model does not know is left out (`…`), never made up.
+//! Not here: the words themselves (`text::log`), and how a page shows them. *Invariant:* a line is
+//! made of a fact and of what was told before it; what the model does not know is left out (`…`),
+//! never made up.
 
-use super::ensemble::Run;
-use crate::cluster::Record;
+use super::Lab;
+use crate::cluster::{Cluster, Record, Trace};
 use crate::kafka::release::Release;
-use crate::kafka::words::Fact;
-use crate::lab::Lab;
 use crate::sim::{SimTime, Telling};
 use crate::text::Piece;
 use crate::text::log::Wording;
@@ -49,10 +48,10 @@ pub fn logs(lab: &Lab, wanted: &Wanted) -> Vec<LogLine> {
     let writer = Writer::of(lab);
     let end = lab.position();
     let words = wanted.words.to_lowercase();
-    let only = wanted.process.as_deref().map(|name| writer.run.cluster.find(name));
+    let only = wanted.process.as_deref().map(|name| writer.cluster.find(name));
     let mut found: Vec<LogLine> = Vec::new();
     for index in (end.saturating_sub(REACH)..end).rev() {
-        let Some(record) = writer.run.trace.get(index) else { break };
+        let Some(record) = writer.trace.get(index) else { break };
         if only.is_some_and(|only| only != record.process) {
             continue;
         }
@@ -69,8 +68,8 @@ pub fn logs(lab: &Lab, wanted: &Wanted) -> Vec<LogLine> {
 /// The lines that go with one event.
 pub fn of_event(lab: &Lab, event: u64) -> Vec<LogLine> {
     let writer = Writer::of(lab);
-    let Some(index) = writer.run.trace.find(crate::sim::EventId(event)) else { return Vec::new() };
-    writer.run.trace.get(index).map_or(Vec::new(), |record| writer.written(&record, index))
+    let Some(index) = writer.trace.find(crate::sim::EventId(event)) else { return Vec::new() };
+    writer.trace.get(index).map_or(Vec::new(), |record| writer.written(&record, index))
 }
 
 impl LogLine {
@@ -82,8 +81,12 @@ impl LogLine {
     }
 }
 
+/// The fields of a fact in notation.
+type Fields = [(&'static str, String)];
+
 struct Writer<'a> {
-    run: Run<'a>,
+    cluster: &'a Cluster,
+    trace: &'a Trace,
     wording: Wording,
 }
 
@@ -92,16 +95,17 @@ impl<'a> Writer<'a> {
         let last = lab.setup().release;
         let releases = Release::ALL.iter().filter(|release| **release <= last);
         let wording = Wording::after(releases.map(|release| release.name()));
-        Writer { run: Run::of(lab), wording }
+        Writer { cluster: lab.cluster(), trace: lab.trace(), wording }
     }
 
     fn written(&self, record: &Record<'_>, index: usize) -> Vec<LogLine> {
         let Some(process) = record.process else { return Vec::new() };
         let mut lines = Vec::new();
         for fact in record.facts() {
-            for pieces in self.wording.of(fact.key()) {
-                let who = self.run.cluster.name(process).to_string();
-                let line = self.filled(&pieces, fact, &who, index);
+            let fields = fact.fields();
+            for pieces in self.wording.of(fact.key(), &fields) {
+                let who = self.cluster.name(process).to_string();
+                let line = self.filled(&pieces, &fields, &who, index);
                 let (level, words) = line.split_once(' ').unwrap_or(("", &line));
                 lines.push(LogLine {
                     event: record.id.0,
@@ -115,8 +119,7 @@ impl<'a> Writer<'a> {
         lines
     }
 
-    fn filled(&self, pieces: &[Piece<'_>], fact: &Fact, who: &str, index: usize) -> String {
-        let fields = fact.fields();
+    fn filled(&self, pieces: &[Piece<'_>], fields: &Fields, who: &str, index: usize) -> String {
         let value = |name: &str| {
             let found = fields.iter().find(|(field, _)| *field == name);
             found.map(|(_, value)| if value == "-" { String::new() } else { value.clone() })
@@ -130,19 +133,23 @@ impl<'a> Writer<'a> {
                 }
                 Piece::Field(name) => *name,
             };
+            let of = |mark| name.strip_suffix(mark).and_then(value);
             let words = match name {
-                "who" => who.to_string(),
-                "id" => number(who).to_string(),
-                "from" => value("partition")
-                    .and_then(|partition| self.isr_before(&partition, index))
-                    .unwrap_or_else(|| "…".into()),
-                "[partition]" => value("partition").map_or(String::new(), |name| bracketed(&name)),
-                _ => match name.strip_suffix('#') {
-                    Some(name) => value(name).map_or(String::new(), |v| number(&v).to_string()),
-                    None => value(name).unwrap_or_else(|| "…".into()),
-                },
+                "who" => Some(who.to_string()),
+                "id" => Some(number(who).to_string()),
+                "[partition]" => value("partition").map(|name| bracketed(&name)),
+                "from" if value("from").is_none() => {
+                    value("partition").and_then(|of| self.isr_before(&of, index))
+                }
+                _ => of('#').map(|value| number(&value).to_string()).or_else(|| {
+                    of('%')
+                        .map(|value| decimal(&value))
+                        .or_else(|| of(',').map(|value| value.replace(',', ", ")))
+                        .or_else(|| of('-').map(|value| topic(&value).to_string()))
+                        .or_else(|| value(name))
+                }),
             };
-            line.push_str(&words);
+            line.push_str(words.as_deref().unwrap_or("…"));
         }
         line
     }
@@ -150,7 +157,7 @@ impl<'a> Writer<'a> {
     /// The ISR of a partition as it was told last before a record.
     fn isr_before(&self, partition: &str, index: usize) -> Option<String> {
         let told = (index.saturating_sub(BEFORE)..index).rev();
-        let records = told.filter_map(|index| self.run.trace.get(index));
+        let records = told.filter_map(|index| self.trace.get(index));
         records.flat_map(|record| record.facts()).find_map(|fact| {
             let key = fact.key();
             if !matches!(key, "isr-shrunk" | "isr-expanded" | "leader-elected" | "became-leader") {
@@ -168,6 +175,17 @@ impl<'a> Writer<'a> {
 fn number(name: &str) -> &str {
     let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
     &name[name.len() - digits..]
+}
+
+/// The topic of a partition: `my-orders-3` is of `my-orders`.
+fn topic(partition: &str) -> &str {
+    partition.rsplit_once('-').map_or(partition, |(topic, _)| topic)
+}
+
+/// A session as Kafka wrote it up to 2.8, in decimal digits: `0x10` is 16.
+fn decimal(session: &str) -> String {
+    let digits = session.strip_prefix("0x").map(|digits| u64::from_str_radix(digits, 16));
+    digits.and_then(Result::ok).map_or(session.to_string(), |number| number.to_string())
 }
 
 /// A partition as Kafka wrote it up to 0.10: `[orders,3]`.
@@ -190,7 +208,6 @@ mod tests {
     use super::*;
     use crate::lab::Recording;
     use crate::sim::Span;
-    use crate::text::{Catalog, Language};
 
     fn after(setup: &str, wanted: &Wanted) -> Vec<String> {
         let recording = Recording::parse(&format!("# zootrope 1\n{setup}"));
@@ -235,9 +252,23 @@ mod tests {
 
     #[test]
     fn there_is_a_fact_behind_every_line() {
-        let facts = Catalog::of(Language::English);
-        for (fact, release) in Wording::keys() {
-            assert!(facts.has(fact), "no fact {fact}");
+        use crate::kafka::consumer::words::ConsumerFact;
+        use crate::kafka::producer::words::ProducerFact;
+        use crate::kafka::{group::GroupFact, old_consumer::words::OldFact, words::BrokerFact};
+        let all = [
+            crate::sim::KernelFact::KEYS,
+            crate::zk::words::Fact::KEYS,
+            BrokerFact::KEYS,
+            GroupFact::KEYS,
+            ConsumerFact::KEYS,
+            ProducerFact::KEYS,
+            OldFact::KEYS,
+        ];
+        for [fact, field, release] in Wording::keys() {
+            let fact = fact.expect("a line has a key");
+            let fields = all.concat().into_iter().find(|(key, _)| *key == fact);
+            let (_, fields) = fields.unwrap_or_else(|| panic!("no fact {fact}"));
+            assert!(field.is_none_or(|field| fields.contains(&field)), "{fact}: no {field:?}");
             let is_known = |release| Release::ALL.iter().any(|known| known.name() == release);
             assert!(release.is_none_or(is_known), "{fact} from {release:?}");
         }
@@ -248,6 +279,7 @@ mod tests {
         for (name, expected) in [("broker12", "12"), ("zk1", "1"), ("orders-3", "3"), ("p", "")] {
             assert_eq!(number(name), expected);
         }
+        assert_eq!(decimal("0x1f"), "31");
         assert_eq!(bracketed("my-orders-3"), "[my-orders,3]");
         assert_eq!(clock(SimTime::ZERO + Span::ms(3_723_004)), "[01:02:03,004]");
     }
