@@ -256,11 +256,10 @@ fn process(run: Run<'_>, name: &str) -> Option<InspectorPicture> {
 
 /// What is wrong with a server's disk.
 fn disk(ails: Ails) -> Option<Fact> {
-    let tenths = i32::try_from(ails.slowed_by.as_ms() / 100).unwrap_or(i32::MAX);
-    let words = match (ails.room, tenths) {
+    let words = match (ails.room, ails.slowed_by) {
         (Room::Full, _) => Phrase::key("page.disk.full"),
-        (Room::Free, 0) => return None,
-        (Room::Free, tenths) => Phrase::key("page.disk.slow").with_phrase("by", seconds(tenths)),
+        (Room::Free, Span::ZERO) => return None,
+        (Room::Free, by) => Phrase::key("page.disk.slow").with("by", by),
     };
     Some(fact("page.fact.disk", words))
 }
@@ -306,7 +305,9 @@ fn behind(run: Run<'_>, server: &str) -> Option<Fact> {
     let last = run.cluster.process(server).zk()?.database()?.last_zxid;
     let missed = leader.disk().after(last).take_while(|txn| txn.zxid <= newest).count();
     let words = match missed {
-        0 => Phrase::key("page.behind.none"),
+        _ if last >= newest => Phrase::key("page.behind.none"),
+        // The leader's log begins later: it has had the rest as a snapshot.
+        0 => Phrase::key("page.behind.far"),
         missed => Phrase::key("page.behind.some").with("n", missed),
     };
     Some(fact("page.fact.behind", words))

@@ -129,7 +129,7 @@ pub fn told(run: Run<'_>, end: usize) -> Option<SentencePicture> {
     let near = told_from(run, end, (REACH, STEP + 1));
     let near = near.or_else(|| told_from(run, end, (REACH, STEP)));
     // A busy cluster goes on for long without a turn; what came of the last one still holds.
-    near.or_else(|| told_from(run, end, (MEMORY, STEP)))
+    near.or_else(|| told_from(run, end.saturating_sub(REACH), (MEMORY - REACH, STEP)))
 }
 
 /// The same, of steps so far back that weigh at least so much.

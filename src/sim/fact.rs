@@ -99,7 +99,7 @@ facts! {
         "disk-wiped" => DiskWiped { process: ProcessName },
         "disk-filled" => DiskFilled { process: ProcessName },
         "disk-freed" => DiskFreed { process: ProcessName },
-        "clock-changed" => ClockChanged { process: ProcessName, rate_percent: u32 },
+        "clock-changed" => ClockChanged { process: ProcessName, percent: u32 },
     }
 }
 

@@ -802,7 +802,7 @@ impl<P: Process> Intervention<'_, P> {
     pub fn change_clock(&mut self, id: ProcessId, rate_percent: u32) {
         self.sim.change_clock(id, rate_percent);
         let process = self.named(id);
-        self.tell(KernelFact::ClockChanged { process, rate_percent });
+        self.tell(KernelFact::ClockChanged { process, percent: rate_percent });
     }
 
     fn named(&self, id: ProcessId) -> ProcessName {

@@ -133,7 +133,7 @@ pub fn excess(tree: &Tree, path: &str, bytes: i64, znodes: i64) -> Option<Excess
     for (what, more, now, (hard, soft, names)) in kinds {
         let hard = hard.filter(|limit| *limit > -1);
         let (limit, name) = hard.map_or((soft, names[1]), |limit| (limit, names[0]));
-        let now = now + more;
+        let now = now.wrapping_add(more);
         let is_first = found.as_ref().is_none_or(|found| !found.is_hard());
         if more != 0 && limit > -1 && now > limit && is_first {
             found = Some(Excess { path: Path::new(over), what, now, name, limit });

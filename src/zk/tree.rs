@@ -267,7 +267,8 @@ impl Tree {
         let Some(over) = quota::over(self, path) else { return };
         let Some(stats) = self.znodes.get_mut(quota::at(over, STATS).as_str()) else { return };
         let track = Track::read(&stats.data);
-        let (count, bytes) = (track.count + znodes, track.bytes + bytes);
+        // A long of Java's: anybody may have written any number there.
+        let (count, bytes) = (track.count.wrapping_add(znodes), track.bytes.wrapping_add(bytes));
         stats.data = Bytes::from(Track { count, bytes, ..track }.text());
     }
 

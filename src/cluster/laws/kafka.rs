@@ -99,13 +99,20 @@ fn kept(
 /// before that proves nothing, until all of it is sent.
 pub(super) fn see_counts(seen: &mut Seen, process: ProcessId, cluster: &Cluster) {
     let Some(producer) = cluster.process(process).producer() else { return };
+    let mut has_sent_all = None;
     for ((whose, topic), counted) in seen.counts.iter_mut() {
+        if *whose != process {
+            continue;
+        }
         let count = producer.partition_count(topic);
-        if *whose == process && counted.count != count {
+        if counted.count != count {
             *counted = Counted { count, is_settled: false };
             seen.keys.retain(|(whose, of, _), _| *whose != process || of != topic);
         }
-        counted.is_settled |= *whose == process && producer.outstanding() == 0;
+        if !counted.is_settled {
+            let all = has_sent_all.get_or_insert_with(|| producer.outstanding() == 0);
+            counted.is_settled = *all;
+        }
     }
 }
 

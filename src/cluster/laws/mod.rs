@@ -172,7 +172,7 @@ struct Seen {
     /// The highest controller epoch that a broker obeys.
     obeyed: OrdMap<ProcessId, ControllerEpoch>,
     /// Up to where a partition's leader and a follower have been compared.
-    compared: OrdMap<(TopicPartition, BrokerId), Offset>,
+    compared: OrdMap<(TopicPartition, BrokerId, BrokerId), Offset>,
     /// The end of what was acknowledged by all in sync.
     acknowledged: OrdMap<TopicPartition, Offset>,
     /// The end of what has been read.

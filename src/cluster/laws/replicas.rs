@@ -147,7 +147,7 @@ pub(super) fn committed_records_are_equal(seen: &mut Seen, cluster: &Cluster) ->
     let brokers = brokers(cluster);
     for (id, partition) in led(&brokers).filter(|(_, partition)| partition.hw > Offset(0)) {
         for &replica in partition.replicas.iter().filter(|replica| **replica != id) {
-            let pair = (partition.tp.clone(), replica);
+            let pair = (partition.tp.clone(), id, replica);
             let compared = seen.compared.get(&pair).copied();
             let Some(other) = other(&brokers, replica, partition) else {
                 // It comes back with what its disk has, and is compared anew.
