@@ -39,6 +39,7 @@ const RATED: &[(&str, u8)] = &[
     ("broker-fatal", TURN),
     ("broker-halted", TURN),
     ("group-stable", TURN),
+    ("record-failed", TURN),
     ("message-dropped", TURN),
     ("process-started", STEP),
     ("process-thawed", STEP),

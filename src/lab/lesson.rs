@@ -13,6 +13,7 @@
 //!         measure wait options now=0ms heartbeat=100ms timeout=4s
 //! ```
 
+use crate::cluster::{Cluster, Command, command};
 use crate::sim::{Span, Telling, Trace, Vocabulary};
 use std::fmt;
 
@@ -123,6 +124,14 @@ impl Condition {
     }
 }
 
+impl Ask {
+    /// Whether what is asked for can be done now: nobody kills who is dead already.
+    pub fn is_open(&self, cluster: &Cluster) -> bool {
+        let command = Command::parse(1, &self.command).expect("a test does what it asks for");
+        command::check(&command, cluster).is_ok()
+    }
+}
+
 impl Lesson {
     /// Whether the learner has been asked to do something since the last sentence.
     pub fn has_asked_since_said(&self, progress: &Progress) -> bool {
@@ -209,7 +218,8 @@ fn part<'a>(words: &'a [&'static str], keyword: &str) -> Option<&'a [&'static st
     Some(&rest[..end.unwrap_or(rest.len())])
 }
 
-fn condition(words: &[&'static str], keyword: &str) -> Option<Condition> {
+/// The fact with its fields that stands behind a keyword.
+pub(super) fn condition(words: &[&'static str], keyword: &str) -> Option<Condition> {
     let (fact, fields) = part(words, keyword)?.split_first()?;
     let fields = fields.iter().map(|word| word.split_once('='));
     Some(Condition { fact, fields: fields.collect::<Option<_>>()? })
@@ -295,7 +305,6 @@ impl Guess {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::Command;
     use crate::lab::{Lab, Recording};
 
     #[test]

@@ -3,6 +3,8 @@
 //! The event pace needs to know what is coming, to brake in time. The copy is thrown away when the
 //! run takes another turn. *Invariant:* looking out changes nothing of the lab.
 
+use super::lesson::Condition;
+use super::points::is_met;
 use super::timeline::Lab;
 use super::{TakeId, importance};
 use crate::cluster::{Cluster, Record, Trace};
@@ -17,7 +19,24 @@ const HORIZON: Span = Span::secs(60);
 #[derive(Clone, Debug, Default)]
 pub struct Lookout {
     ahead: Option<Ahead>,
-    least: u8,
+    worth: Worth,
+}
+
+/// What is worth a stop: what weighs enough, and what is waited for by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Worth {
+    /// Facts of at least this importance.
+    pub least: u8,
+    /// A fact that a story is watched for.
+    pub point: Option<Condition>,
+}
+
+impl Worth {
+    /// Whether a record is worth a stop.
+    pub fn holds(&self, record: &Record<'_>) -> bool {
+        self.point.as_ref().is_some_and(|point| is_met(point, record))
+            || record.facts().any(|fact| importance(fact.key()) >= self.least)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -32,7 +51,20 @@ struct Ahead {
 impl Lookout {
     /// A lookout for facts of at least this importance.
     pub fn new(least: u8) -> Lookout {
-        Lookout { ahead: None, least }
+        Lookout { ahead: None, worth: Worth { least, point: None } }
+    }
+
+    /// Looks out for this fact too, whatever its importance.
+    pub fn look_for(&mut self, point: Option<Condition>) {
+        if self.worth.point != point {
+            self.worth.point = point;
+            self.ahead = None;
+        }
+    }
+
+    /// What it looks out for.
+    pub fn worth(&self) -> &Worth {
+        &self.worth
     }
 
     /// When the next event worth seeing comes after the cursor; none if that is not known yet or
@@ -50,32 +82,27 @@ impl Lookout {
         }
         let ahead = self.ahead.as_mut().expect("just made, if it was not there");
         if ahead.found.is_none_or(|found| found <= now) {
-            ahead.search(self.least, now + HORIZON);
+            ahead.search(&self.worth, now + HORIZON);
         }
         [ahead.found, due].into_iter().flatten().filter(|at| *at > now).min()
     }
 }
 
 impl Ahead {
-    fn search(&mut self, least: u8, limit: SimTime) {
+    fn search(&mut self, worth: &Worth, limit: SimTime) {
         self.found = None;
         for _ in 0..EVENTS_AT_ONCE {
             self.trace.truncate(0);
             if self.copy.step_before(Moment::after(limit), &mut self.trace).is_none() {
                 return;
             }
-            let worth = self.trace.get(0).is_some_and(|record| is_worth(&record, least));
-            if worth {
+            let found = self.trace.get(0).is_some_and(|record| worth.holds(&record));
+            if found {
                 self.found = Some(self.copy.now());
                 return;
             }
         }
     }
-}
-
-/// Whether a record tells something of at least this importance.
-fn is_worth(record: &Record<'_>, least: u8) -> bool {
-    record.facts().any(|fact| importance(fact.key()) >= least)
 }
 
 #[cfg(test)]

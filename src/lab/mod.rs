@@ -11,6 +11,7 @@ pub mod link;
 pub mod logs;
 mod lookout;
 mod pace;
+pub mod points;
 mod recording;
 pub mod script;
 mod show;
@@ -19,7 +20,7 @@ mod timeline;
 pub mod why;
 
 pub use importance::{TURN, importance};
-pub use lookout::Lookout;
+pub use lookout::{Lookout, Worth};
 pub use pace::{Haste, Pace, Pacer};
 pub use recording::{HEADING, Recording, Situation, situations};
 pub use show::SHOWS;

@@ -280,7 +280,7 @@ impl Lab {
     }
 
     /// When the next command of the recording comes.
-    pub(super) fn due(&self) -> Option<Moment> {
+    pub fn due(&self) -> Option<Moment> {
         self.take().commands.get(self.cursor.given).map(|(moment, _)| *moment)
     }
 

@@ -99,6 +99,18 @@ pub fn silence(cluster: &Cluster, trace: &Trace, index: usize) -> Option<Silence
     Some(silence)
 }
 
+/// What silenced somebody who was waited for, if that is why the record at `index` came.
+pub fn silenced_by(cluster: &Cluster, trace: &Trace, index: usize) -> Option<usize> {
+    silence(cluster, trace, index)?.fault
+}
+
+/// Whether the fact tells that somebody speaks no more, or is not heard.
+pub fn silences_somebody(fact: &Fact) -> bool {
+    const SILENT: [&str; 5] =
+        ["process-killed", "process-exited", "process-frozen", "link-cut", "message-delayed"];
+    SILENT.contains(&fact.key())
+}
+
 /// How many records back a cause is looked for: a picture must not wait for more.
 const REACH: usize = 200_000;
 

@@ -109,7 +109,7 @@ pub fn brokers(run: Run<'_>) -> Vec<Broker> {
             name: name.to_string(),
             id: id.0,
             life: run.life(process),
-            state: Phrase::key(state_key(run.life(process), running.map(broker::Running::phase))),
+            state: Phrase::key(state_key(run.life(process), Some(broker))),
             leads: led(&known, id),
             believes: believed(&replicas),
             crown,
@@ -179,8 +179,10 @@ fn active_controller(run: Run<'_>) -> Option<BrokerId> {
     Some(znodes::ControllerZnode::decode(&znode.data)?.broker)
 }
 
-fn state_key(life: Life, phase: Option<&Phase>) -> &'static str {
-    match (life, phase) {
+/// The key of what a broker is about, the same in every figure.
+pub fn state_key(life: Life, broker: Option<&broker::Broker>) -> &'static str {
+    let running = broker.and_then(broker::Broker::running);
+    match (life, running.map(broker::Running::phase)) {
         (Life::Running, Some(Phase::Starting(_))) => "page.life.starting",
         (Life::Running, Some(Phase::Stopping(_))) => "page.life.stopping",
         _ => life_key(life),

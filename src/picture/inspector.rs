@@ -121,7 +121,7 @@ pub fn inspector(run: Run<'_>, end: usize, target: &Target) -> Option<InspectorP
     if let Some(index) = index {
         picture.now = link(run, index);
         picture.causes = links(run, &story::causes(run.cluster, run.trace, index, STEPS));
-        let mut effects = story::effects(run.trace, index, end, STEPS);
+        let mut effects = story::effects(run.cluster, run.trace, index, end, STEPS);
         effects.reverse();
         picture.effects.extend(links(run, &effects));
     }
@@ -225,6 +225,7 @@ fn process(run: Run<'_>, name: &str) -> Option<InspectorPicture> {
         picture.facts.extend(disk(shown.ails));
         picture.facts.extend(attached(run, name));
     } else if let Some(number) = name.strip_prefix("broker") {
+        picture.state = Phrase::key(brokers::state_key(life, run.cluster.process(id).broker()));
         picture.sign = Sign::Letter(number.to_string());
         picture.facts.extend(its_session(run, name));
         let its = ensemble::sessions(run).into_iter().filter(|held| held.is_of(name));
@@ -284,7 +285,12 @@ fn its_session(run: Run<'_>, name: &str) -> Vec<Fact> {
         facts.push(Fact { name: Phrase::key(key), value, quoted: false, target: held.target() });
         facts.extend(held.server.as_ref().map(|server| pointing("page.fact.attached", server)));
         facts.extend(held.server.as_ref().and_then(|server| behind(run, server)));
-        facts.extend(owned(run, held.id));
+        let mut its = owned(run, held.id);
+        if held.age == Age::Old {
+            // Else it would read as if the new process owned it.
+            its.iter_mut().for_each(|fact| fact.name = Phrase::key("page.fact.old-owns"));
+        }
+        facts.extend(its);
     }
     if facts.is_empty() {
         facts.push(fact("page.fact.session", Phrase::key("page.fact.none")));

@@ -4,9 +4,10 @@
 //! Geometry is in tenths of a pixel, so that equal pictures are equal.
 //! *Invariant:* the picture is a function of chronicle, cluster, window and selection.
 
+use super::brokers;
 use super::chronicle::{Chronicle, History, Lane, Stage, is_broker, is_member, is_server};
 use super::ensemble::{self, Held, Run};
-use super::stage::{Age, Thread};
+use super::stage::{self, Age, Life, Thread};
 use crate::cluster::{Cluster, Trace};
 use crate::lab::why;
 use crate::sim::{EventId, Power, ProcessId, SimTime, Span};
@@ -332,9 +333,17 @@ fn row(
     let strong = matches!(now, Some(Stage::Leading(_)));
     let state = match now {
         Some(Stage::Up(_)) if !has_controller(cluster) => Phrase::key("lanes.runs"),
+        Some(Stage::Up(0)) => up(cluster, lane).unwrap_or_else(|| state(now, left)),
         _ => state(now, left),
     };
     Row { lane, name, state, top, gone, strong, strokes }
+}
+
+/// What a broker that leads nothing is about, if it only starts or stops.
+fn up(cluster: &Cluster, lane: Lane) -> Option<Phrase> {
+    let Lane::Broker(id) = lane else { return None };
+    let key = brokers::state_key(Life::Running, cluster.process(id).broker());
+    (key != stage::life_key(Life::Running)).then(|| Phrase::key(key))
 }
 
 fn name(cluster: &Cluster, places: &Places, lane: Lane) -> Phrase {

@@ -21,8 +21,12 @@ use crate::text::Phrase;
 pub const STEP: u8 = 1;
 /// What is told together, in microseconds: what a person would call one moment.
 const MOMENT: u64 = 300_000;
-/// How far back, or on, a story is followed.
+/// How far back a story is followed.
 const REACH: usize = 6_000;
+/// How far on what a record led to is looked for: a session's time and what comes of its end.
+const AHEAD: usize = 12_000;
+/// From how many steps the heaviest are chosen.
+const CHOICE: usize = 16;
 /// How far back the last step of a thing is looked for: a quiet partition's is long past.
 const MEMORY: usize = 60_000;
 
@@ -38,23 +42,42 @@ pub fn causes(cluster: &Cluster, trace: &Trace, index: usize, most: usize) -> Ve
     steps.take(most).collect()
 }
 
-/// The steps to which a record led, the first first, up to `end`.
-pub fn effects(trace: &Trace, index: usize, end: usize, most: usize) -> Vec<usize> {
+/// The steps to which a record led, the first first, up to `end`: of many the heaviest, and of what
+/// repeats itself only the first.
+pub fn effects(
+    cluster: &Cluster,
+    trace: &Trace,
+    index: usize,
+    end: usize,
+    most: usize,
+) -> Vec<usize> {
     let Some(first) = trace.get(index) else { return Vec::new() };
     let mut led_to: OrdSet<EventId> = OrdSet::from([first.id]);
-    let mut steps = Vec::new();
-    for at in index + 1..end.min(index + REACH) {
+    let silences = first.facts().any(why::silences_somebody);
+    let (mut steps, mut told) = (Vec::new(), Vec::new());
+    for at in index + 1..end.min(index + AHEAD) {
         let Some(record) = trace.get(at) else { break };
-        if !record.causes().any(|cause| led_to.contains(&cause)) {
+        // Who is missed is missed by nothing that was sent: silence has no message.
+        let is_led = record.causes().any(|cause| led_to.contains(&cause))
+            || silences && why::silenced_by(cluster, trace, at) == Some(index);
+        if !is_led {
             continue;
         }
         led_to.insert(record.id);
-        if is_step(trace, at) {
+        let words = (told_of(trace, at), record.process);
+        if weight(&record) >= STEP && !told.contains(&words) {
+            told.push(words);
             steps.push(at);
         }
-        if steps.len() == most {
+        if steps.len() == CHOICE {
             break;
         }
+    }
+    while steps.len() > most {
+        let weights = steps.iter().map(|at| trace.get(*at).map_or(0, |record| weight(&record)));
+        let lightest =
+            weights.enumerate().min_by_key(|(place, weight)| (*weight, usize::MAX - place));
+        steps.remove(lightest.expect("there are more than nothing").0);
     }
     steps
 }
@@ -459,6 +482,21 @@ mod tests {
         let gone = latest_about(lab.cluster(), lab.trace(), lab.position(), &about);
         let chain = causes(lab.cluster(), lab.trace(), gone.expect("it is told of"), 9);
         assert_eq!(chain.last(), Some(&killed));
+    }
+
+    #[test]
+    fn a_death_leads_to_what_its_silence_leads_to() {
+        let text = "setup seed=1\nrun 5s\ntopic orders partitions=3 replicas=3\n\
+            add producer p1 topic=orders every=1s keys=7\nrun 8s\nkill broker1\nrun 30s";
+        let lab = crate::lab::script::play(text).expect("it is right").lab;
+        let (cluster, trace) = (lab.cluster(), lab.trace());
+        let mut all = 0..lab.position();
+        let killed = all.find(|index| told_of(trace, *index) == Some("process-killed"));
+        let killed = killed.expect("it is told");
+        let steps = effects(cluster, trace, killed, lab.position(), 5);
+        let told: Vec<&str> = steps.iter().filter_map(|index| told_of(trace, *index)).collect();
+        assert!(told.contains(&"session-expired") && told.contains(&"leader-elected"), "{told:?}");
+        assert!(steps.is_sorted() && told.len() == 5, "{told:?}");
     }
 
     #[test]

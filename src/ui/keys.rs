@@ -158,6 +158,11 @@ pub fn listen(view: View, act: impl Fn(Act) + 'static) {
 }
 
 fn meant(view: View, event: &KeyboardEvent) -> Option<Act> {
+    let finds = (event.ctrl_key() || event.meta_key()) && !event.alt_key() && !event.shift_key();
+    if finds && event.key().eq_ignore_ascii_case("k") {
+        // What other pages have taught: it opens the search from anywhere.
+        return (view.over.get_untracked() != Over::Find).then_some(Act::Find);
+    }
     if event.ctrl_key() || event.meta_key() || event.alt_key() || event.default_prevented() {
         return None;
     }

@@ -4,8 +4,6 @@
 //! and the address. Nothing is sent anywhere.
 //! *Invariant:* whatever stands in a fragment is opened or refused with a reason; it never panics.
 
-use std::cell::RefCell;
-
 use js_sys::{Array, Uint8Array};
 use leptos::prelude::{document, window};
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -32,11 +30,6 @@ extern "C" {
     type DecompressionStream;
     #[wasm_bindgen(constructor, catch)]
     fn new(format: &str) -> Result<DecompressionStream, JsValue>;
-}
-
-thread_local! {
-    /// The last recording that was kept, as a link: a panic can pack nothing any more.
-    static KEPT: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
 /// The fragment that the page was opened with, if it has one.
@@ -94,11 +87,13 @@ pub enum Copied {
     Nothing,
 }
 
-/// Packs a recording ahead, for the panel of a page that has stopped.
+/// Packs a recording ahead, for the panel of a page that has stopped: it lies in the panel itself,
+/// since a page that has run out of memory runs no line more.
 pub fn keep(recording: Recording) {
     spawn_local(async move {
-        if let Ok(fragment) = pack(&recording).await {
-            KEPT.with_borrow_mut(|kept| *kept = fragment);
+        let Ok(fragment) = pack(&recording).await else { return };
+        if let Some(panel) = document().get_element_by_id("stopped") {
+            panel.set_attribute("data-link", &fragment).expect("this is an attribute's name");
         }
     });
 }
@@ -107,17 +102,14 @@ pub fn keep(recording: Recording) {
 pub fn watch_for_panics() {
     std::panic::set_hook(Box::new(|panic| {
         console_error_panic_hook::hook(panic);
-        let link = KEPT.with(|kept| kept.try_borrow().map(|kept| kept.clone()).unwrap_or_default());
-        tell(&panic.to_string(), &link);
+        tell(&panic.to_string());
     }));
 }
 
-fn tell(message: &str, link: &str) {
+fn tell(message: &str) {
     let detail = js_sys::Object::new();
-    for (key, value) in [("message", message), ("link", link)] {
-        // A fresh object takes every property.
-        let _ = js_sys::Reflect::set(&detail, &key.into(), &value.into());
-    }
+    // A fresh object takes every property.
+    let _ = js_sys::Reflect::set(&detail, &"message".into(), &message.into());
     let told = CustomEventInit::new();
     told.set_detail(&detail);
     if let Ok(event) = CustomEvent::new_with_event_init_dict("zootrope-panic", &told) {

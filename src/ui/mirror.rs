@@ -24,6 +24,8 @@ pub struct Mirror {
     run: StoredValue<u16>,
     tenths: RwSignal<u64>,
     refusal: RwSignal<Option<String>>,
+    /// What was said of the refusal stays until somebody has read it.
+    pub lasting: RwSignal<Option<String>>,
 }
 
 /// What was seen of a process.
@@ -44,6 +46,7 @@ impl Mirror {
             run: StoredValue::new(0),
             tenths: RwSignal::new(0),
             refusal: RwSignal::new(None),
+            lasting: RwSignal::new(None),
         };
         mirror.look();
         mirror

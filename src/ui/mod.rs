@@ -25,6 +25,7 @@ use wasm_bindgen_futures::spawn_local;
 
 use crate::lab::{Lab, Recording};
 use crate::picture::target::Target;
+use crate::text::Phrase;
 use keys::Act;
 use mirror::Mirror;
 use panels::console::Console;
@@ -72,6 +73,7 @@ fn Page(
     let view = View::from_query();
     provide_context(view);
     let by_link = matches!(opened, Some(Ok(_)));
+    let damaged = opened.as_ref().and_then(|opened| opened.as_ref().err().cloned());
     let mirror = begin(opened);
     let playback = Playback::start(mirror, view);
     let visit = Visit::new(mirror, playback, !by_link);
@@ -80,9 +82,12 @@ fn Page(
     provide_context(mirror);
     provide_context(scene);
     provide_context(playback);
-    if by_link {
+    if by_link || damaged.is_some() {
         playback.pause();
     }
+    mirror
+        .lasting
+        .set(damaged.map(|why| view.say(&Phrase::key("page.link.damaged").with("why", why))));
     keep(mirror);
     sign(mirror, playback);
     let act = move |act| obey(act, view, mirror, scene, playback, visit);
@@ -115,31 +120,25 @@ fn Page(
 fn begin(opened: Option<Result<Recording, String>>) -> Mirror {
     let fresh = || Lab::new(Recording::first_visit());
     match opened {
-        None => Mirror::new(fresh()),
         Some(Ok(recording)) => {
             let mirror = Mirror::new(fresh());
             mirror.begin(recording);
             mirror
         }
-        Some(Err(reason)) => {
-            let mirror = Mirror::new(fresh());
-            mirror.refuse(reason);
-            mirror
-        }
+        None | Some(Err(_)) => Mirror::new(fresh()),
     }
 }
 
 /// Packs the recording ahead, now and then, for the panel of a page that has stopped.
 fn keep(mirror: Mirror) {
     const EVERY: Duration = Duration::from_secs(2);
-    let kept = StoredValue::new(None::<usize>);
+    let kept = StoredValue::new(None);
     set_interval(
         move || {
-            let recording = mirror.with(Lab::recording);
-            let done = Some(recording.commands.len());
-            if kept.get_value() != done {
-                kept.set_value(done);
-                link::keep(recording);
+            let here = Some((mirror.take(), mirror.with(Lab::moment)));
+            if kept.get_value() != here {
+                kept.set_value(here);
+                link::keep(mirror.with(Lab::recording));
             }
         },
         EVERY,
@@ -147,12 +146,17 @@ fn keep(mirror: Mirror) {
 }
 
 /// Copies the link to what is shown. Time stands still, so that it is this moment's.
-fn copy_link(mirror: Mirror, playback: Playback) {
+fn copy_link(view: View, mirror: Mirror, playback: Playback) {
     playback.pause();
+    let has_takes = mirror.with(|lab| lab.takes().len() > 1);
     link::copy(mirror.with(Lab::recording), move |copied| {
-        if copied == link::Copied::Nothing {
-            mirror.refuse("the browser could not make a link".to_owned());
-        }
+        let said = match copied {
+            link::Copied::Nothing => "page.link.none",
+            link::Copied::Address => "page.link.address",
+            link::Copied::Clipboard => "page.link.copied",
+        };
+        let takes = has_takes.then(|| format!(" {}", view.key("page.link.takes")));
+        mirror.refuse(view.key(said) + &takes.unwrap_or_default());
     });
 }
 
@@ -215,7 +219,7 @@ fn obey(act: Act, view: View, mirror: Mirror, scene: Scene, playback: Playback, 
         Act::Up => view.up(),
         Act::Cause => scene.to_cause(),
         Act::Effect => scene.to_effect(),
-        Act::Link => copy_link(mirror, playback),
+        Act::Link => copy_link(view, mirror, playback),
         Act::Help => view.lay(Over::Help),
         Act::Legend => view.lay(Over::Legend),
         Act::Blank => view.lay(Over::Blank),

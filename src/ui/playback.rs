@@ -6,6 +6,7 @@ use leptos::prelude::*;
 
 use super::mirror::Mirror;
 use super::view::{Motion, View};
+use crate::lab::lesson::Condition;
 use crate::lab::{Haste, Lab, Lookout, Pace, Pacer};
 use crate::sim::{Moment, SimTime, Span};
 
@@ -43,6 +44,8 @@ pub struct Playback {
     resting: StoredValue<Span>,
     pacer: StoredValue<Pacer>,
     lookout: StoredValue<Lookout>,
+    /// Where somebody was told last that nothing worth seeing comes: the take and its commands.
+    quiet: RwSignal<Option<((u16, u16), usize)>>,
 }
 
 impl Playback {
@@ -57,6 +60,7 @@ impl Playback {
             resting: StoredValue::new(Span::ZERO),
             pacer: StoredValue::new(Pacer::new(Pace::ByEvent)),
             lookout: StoredValue::new(Lookout::new(WORTH_A_STOP)),
+            quiet: RwSignal::new(None),
         };
         playback.next_frame(None);
         playback
@@ -75,7 +79,22 @@ impl Playback {
     /// Plays a run that has just been begun.
     pub fn begin(self) {
         self.lookout.set_value(Lookout::new(WORTH_A_STOP));
+        self.quiet.set(None);
         self.playing.set(true);
+    }
+
+    /// Stops at this fact too, whatever its importance.
+    pub fn look_for(self, point: Option<Condition>) {
+        self.lookout.update_value(|lookout| lookout.look_for(point));
+    }
+
+    /// Whether somebody has been told that nothing worth seeing comes in what is shown.
+    pub fn is_quiet(self) -> bool {
+        self.quiet.get() == Some(self.shown())
+    }
+
+    fn shown(self) -> ((u16, u16), usize) {
+        (self.mirror.take(), self.mirror.with(Lab::commands))
     }
 
     /// Lets time stand for so long, so that something can be read; only at the event pace.
@@ -127,14 +146,25 @@ impl Playback {
 
     /// Goes to the next event worth seeing. If none comes, that is said and nothing is skipped.
     pub fn run_to_next(self) {
-        let comes = self.mirror.with(|lab| lab.clone().step_to(WORTH_A_STOP, WITHIN).is_some());
+        let comes = self.mirror.with(|lab| self.to_next(&mut lab.clone()));
         if !comes {
             self.pause();
+            self.quiet.set(Some(self.shown()));
             return self.mirror.refuse(self.view.key("page.quiet"));
         }
         self.move_cursor(|lab| {
-            lab.step_to(WORTH_A_STOP, WITHIN);
+            self.to_next(lab);
         });
+    }
+
+    /// Goes to the next record worth a stop; false if none comes.
+    fn to_next(self, lab: &mut Lab) -> bool {
+        self.lookout.with_value(|lookout| {
+            let is_worth = |lab: &Lab, index: usize| {
+                lab.trace().get(index).is_some_and(|record| lookout.worth().holds(&record))
+            };
+            lab.step_until(WITHIN, is_worth).is_some()
+        })
     }
 
     /// Goes to the beginning.
@@ -170,6 +200,8 @@ impl Playback {
     fn next_frame(self, last: Option<f64>) {
         request_animation_frame(move || {
             let Some(playing) = self.playing.try_get_untracked() else { return };
+            // Who reads a list that lies over the page misses nothing of what is under it.
+            let playing = playing && !self.view.over.get_untracked().is_list();
             let now = window().performance().map_or(0.0, |clock| clock.now());
             let real = last.map_or(0.0, |last| (now - last).clamp(0.0, 100.0));
             let is_still = self.view.motion.get_untracked() == Motion::Still;
@@ -182,7 +214,7 @@ impl Playback {
                 (true, true) => last.is_none_or(|last| now - last >= REST.as_ms() as f64),
             };
             if playing && is_still && spent && last.is_some() {
-                self.mirror.change(|lab| lab.step_to(WORTH_A_STOP, WITHIN));
+                self.mirror.change(|lab| self.to_next(lab));
                 self.tick();
             }
             self.next_frame(if spent { Some(now) } else { last });

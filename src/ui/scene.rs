@@ -16,8 +16,12 @@ use crate::picture::stage::{self, StagePicture};
 use crate::picture::story;
 use crate::picture::target::Target;
 use crate::picture::tree::{self, TreePicture};
+use crate::sim::{SimTime, Span};
 use crate::text::Phrase;
 use crate::zk::tree::Tree;
+
+/// How long after the last write what was written is news.
+const NEWS: Span = Span::secs(30);
 
 /// The pictures.
 #[derive(Clone, Copy)]
@@ -55,7 +59,35 @@ impl Scene {
                 .sentence()
                 .or_else(|| mirror.with(|lab| story::told(Run::of(lab), lab.position())))
         });
-        Scene { stage, tree, inspector, sentence, mirror, view, before }
+        let scene = Scene { stage, tree, inspector, sentence, mirror, view, before };
+        scene.grow_old(visit);
+        scene
+    }
+
+    /// What changed is no news any more when the visit asks for something, or when nothing has been
+    /// written for a while.
+    fn grow_old(self, visit: Visit) {
+        let asked = Memo::new(move |_| visit.ask().map(|(key, _)| key));
+        Effect::new(move || {
+            if asked.get().is_some() {
+                self.step();
+            }
+        });
+        let seen = StoredValue::new((None, SimTime::ZERO));
+        Effect::new(move || {
+            self.mirror.tenths();
+            let now = self.mirror.now();
+            let last = self.mirror.cluster(|cluster| Some(ensemble::witness(cluster)?.1.last_zxid));
+            let (written, since) = seen.get_value();
+            let quiet = last == written && now >= since;
+            if quiet && now < since + NEWS {
+                return;
+            }
+            if quiet {
+                self.step();
+            }
+            seen.set_value((last, now));
+        });
     }
 
     /// A person takes a step: what changed before it is no news any more.

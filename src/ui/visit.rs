@@ -7,12 +7,17 @@ use leptos::prelude::*;
 use super::mirror::Mirror;
 use super::playback::Playback;
 use crate::lab::lesson::{Guess, Lesson, Progress};
-use crate::lab::{Haste, Recording};
+use crate::lab::points::{Point, Told, points};
+use crate::lab::{Haste, Recording, situations};
 use crate::picture::sentence::SentencePicture;
-use crate::sim::Span;
+use crate::picture::story;
+use crate::sim::{SimTime, Span};
 
 /// How long a sentence of the lesson is left standing before time goes on, at least.
 const READING: Span = Span::ms(2600);
+/// How long after the last thing that is done in it a situation is over: sessions and what hangs
+/// on them have run out by then.
+const SETTLED: Span = Span::secs(60);
 /// How far ahead a guess's answer is looked for.
 const AHEAD: Span = Span::secs(120);
 
@@ -27,6 +32,17 @@ pub struct Answer {
     pub right: &'static str,
 }
 
+/// A situation that is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watched {
+    /// Its number.
+    pub number: usize,
+    /// The key of its name and of what it is about.
+    pub name: &'static str,
+    /// Where it began.
+    from: SimTime,
+}
+
 /// The visit. It is copied freely: what it holds lives as long as the page.
 #[derive(Clone, Copy)]
 pub struct Visit {
@@ -37,6 +53,11 @@ pub struct Visit {
     pub answer: RwSignal<Option<Answer>>,
     /// Whether the reader follows it.
     pub open: RwSignal<bool>,
+    /// The situation that is watched instead, if one is.
+    pub watched: RwSignal<Option<Watched>>,
+    /// The last of its points that was told.
+    told: RwSignal<Told>,
+    points: StoredValue<Vec<Point>>,
     mirror: Mirror,
     playback: Playback,
 }
@@ -49,12 +70,23 @@ impl Visit {
             progress: RwSignal::new(Progress::default()),
             answer: RwSignal::new(None),
             open: RwSignal::new(open),
+            watched: RwSignal::new(None),
+            told: RwSignal::new(Told::default()),
+            points: StoredValue::new(Vec::new()),
             mirror,
             playback,
         };
         Effect::new(move |_| {
             mirror.track_trace();
             visit.read();
+            visit.read_points();
+        });
+        let over = Memo::new(move |_| visit.is_over());
+        Effect::new(move |_| {
+            // What plays by itself stops by itself, once.
+            if over.get() {
+                playback.pause();
+            }
         });
         visit
     }
@@ -82,16 +114,82 @@ impl Visit {
         }
     }
 
+    fn read_points(self) {
+        if self.watched.get_untracked().is_none() {
+            return;
+        }
+        let before = self.told.get_untracked();
+        let mut told = before.clone();
+        self.points.with_value(|points| {
+            self.mirror.with(|lab| told.read(points, lab.trace(), lab.position()));
+            self.playback.look_for(points.get(told.said).map(|point| point.when.clone()));
+        });
+        if told.said > before.said {
+            self.playback.rest(READING);
+        }
+        self.told.set(told);
+    }
+
     /// Leaves the visit for another recording, which plays from where it says.
     pub fn begin(self, recording: Recording) {
+        self.watch(recording, None);
+    }
+
+    /// Leaves the visit for a situation, by its number from 1.
+    pub fn begin_situation(self, number: usize) {
+        let Some(situation) = number.checked_sub(1).and_then(|at| situations().nth(at)) else {
+            return;
+        };
+        let recording = situation.recording();
+        let from = recording.until.at;
+        self.watch(recording, Some(Watched { number, name: situation.name, from }));
+    }
+
+    fn watch(self, recording: Recording, watched: Option<Watched>) {
         self.leave();
+        self.points.set_value(watched.map(|watched| points(watched.name)).unwrap_or_default());
+        self.told.set(Told::default());
+        self.playback.look_for(None);
+        self.watched.set(watched);
         self.mirror.begin(recording);
         self.playback.begin();
     }
 
-    /// Leaves the visit.
+    /// Leaves the visit, or the situation: what runs goes on.
     pub fn leave(self) {
         self.open.set(false);
+        self.watched.set(None);
+        self.playback.look_for(None);
+    }
+
+    /// Whether the situation has come to its end: nothing more is done in it, and what was done
+    /// has had its time.
+    pub fn is_over(self) -> bool {
+        let Some(watched) = self.watched.get() else { return false };
+        self.mirror.track_trace();
+        self.mirror.tenths();
+        let quiet = self.playback.is_quiet();
+        self.mirror.with(|lab| {
+            let last = lab.last_given().map_or(watched.from, |given| given.max(watched.from));
+            lab.due().is_none() && (quiet || lab.moment().at >= last + SETTLED)
+        })
+    }
+
+    /// The point that is told now: until something else turns up, and again at the end.
+    fn point(self) -> Option<SentencePicture> {
+        let (said, index) = self.told.with(|told| Some((told.said, told.last?)))?;
+        let over = self.is_over();
+        let event = self.mirror.with(|lab| {
+            let later = (index + 1..lab.position()).rev().take(FRESH + 1);
+            let is_told = |at: usize| {
+                lab.trace().get(at).is_some_and(|record| story::weight(&record) > story::STEP)
+            };
+            let stands =
+                over || (lab.position() <= index + FRESH && !later.into_iter().any(is_told));
+            stands.then_some(lab.trace().get(index)?.id.0)
+        })?;
+        let key = self.points.with_value(|points| Some(points.get(said.checked_sub(1)?)?.key))?;
+        Some(SentencePicture { key, fields: Vec::new(), event: Some(event), by_you: false })
     }
 
     /// The act that goes on and how many there are; none when the visit is over or left.
@@ -109,7 +207,9 @@ impl Visit {
         let (act, done) = self.progress.with(|progress| (progress.act, progress.done));
         self.lesson.with_value(|lesson| {
             let ask = lesson.acts.get(act)?.ask.as_ref()?;
-            (!done).then(|| (ask.key, ask.command.clone()))
+            // Who has done it waits for what comes of it, and is asked no more.
+            let open = !done && self.mirror.cluster(|cluster| ask.is_open(cluster));
+            open.then(|| (ask.key, ask.command.clone()))
         })
     }
 
@@ -152,7 +252,7 @@ impl Visit {
     /// What the lesson says now, in place of the event's own sentence.
     pub fn sentence(self) -> Option<SentencePicture> {
         if !self.open.get() {
-            return None;
+            return self.point();
         }
         let (act, place, index) = self.progress.with(|progress| progress.said)?;
         let asked = self.lesson.with_value(|lesson| {

@@ -124,7 +124,12 @@ fn wide_title(card: &Card, broker: &Broker, plate: &Plate) -> Drawing {
         drawing.line((x, y + HEAD), (right, y + HEAD), "hair");
         if let (Some(_), Some(group)) = (broker.crown, office) {
             let words = Phrase::key("page.broker.coordinates").with("group", group);
-            drawing.ended((right - 14, y + card.size.1 - 6), words, "t11 i2");
+            // Under the strips' labels, where no log is; there only if none is left out.
+            if broker.replicas.len() <= plate.strips {
+                drawing.text((x + 14, y + card.size.1 - 6), words, "t11 i2");
+            } else {
+                drawing.ended((right - 14, y + card.size.1 - 6), words, "t11 i2");
+            }
         }
     }
     drawing

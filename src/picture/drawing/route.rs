@@ -48,7 +48,11 @@ fn seat(picture: &StagePicture, plate: &Plate, name: &str) -> Option<Seat> {
         let card = plate.card_at(number, picture.brokers.len());
         let is_new = |s: &Session| s.owner == name && s.age == Age::New;
         let age = if picture.sessions.iter().any(is_new) { Age::New } else { Age::Only };
-        return Some(Seat::Broker { ring: plate.ring_at(&card, age), foot: card.foot() });
+        let has_ring = picture.sessions.iter().any(|session| session.owner == name);
+        // Where no session hangs, messages come to the card itself.
+        let bare = (card.foot().0, card.at.1 + plate.ring);
+        let ring = if has_ring { plate.ring_at(&card, age) } else { bare };
+        return Some(Seat::Broker { ring, foot: card.foot() });
     }
     plate.client_top(picture, name).map(Seat::Client)
 }

@@ -4,7 +4,10 @@
 
 use leptos::prelude::*;
 
+use super::over::begin as begin_situation;
+use crate::lab::situations;
 use crate::text::Phrase;
+use crate::ui::mirror::use_mirror;
 use crate::ui::scene::use_scene;
 use crate::ui::view::use_view;
 use crate::ui::visit::use_visit;
@@ -23,6 +26,13 @@ pub fn Task() -> impl IntoView {
             scene.send(&command);
         }
     };
+    let mirror = use_mirror();
+    let leave = move |_| {
+        visit.leave();
+        if mirror.with(|lab| lab.due().is_some()) {
+            mirror.refuse(view.key("visit.left"));
+        }
+    };
     view! {
         <Show when=move || visit.step().is_some()>
             <span class="task">
@@ -33,7 +43,37 @@ pub fn Task() -> impl IntoView {
                     <span>{move || asked.get().map(|(key, _)| view.key(key))}</span>
                     <button class="btn" on:click=show_me>{move || view.key("visit.show-me")}</button>
                 </Show>
-                <button class="btn bare" on:click=move |_| visit.leave()>{move || view.key("visit.leave")}</button>
+                <button class="btn bare" on:click=leave>{move || view.key("visit.leave")}</button>
+            </span>
+        </Show>
+    }
+}
+
+/// The situation that runs: its name and what it is about; once it is over, what to try next.
+#[component]
+pub fn Caption() -> impl IntoView {
+    let (view, visit, scene) = (use_view(), use_visit(), use_scene());
+    let number = move || visit.watched.get().map_or(0, |watched| watched.number);
+    let over = Memo::new(move |_| visit.is_over());
+    let part = move |place: usize| {
+        let words = view.key(visit.watched.get()?.name);
+        words.split(" | ").nth(place).map(str::to_owned)
+    };
+    let begin = move |number: usize| begin_situation(visit, scene, number);
+    let is_last = move || number() == situations().count();
+    view! {
+        <Show when=move || visit.watched.get().is_some()>
+            <span class="task caption" role="status" title=move || part(1)>
+                <i>{move || part(0)}</i>
+                <Show when=move || over.get()
+                    fallback=move || view! { <span>{move || part(1)}</span> }>
+                    <b>{move || view.key("situation.over")}</b>
+                    <span>{move || view.key("situation.next-steps")}</span>
+                    <button class="btn" on:click=move |_| begin(number())>{move || view.key("situation.again")}</button>
+                    <Show when=move || !is_last()>
+                        <button class="btn" on:click=move |_| begin(number() + 1)>{move || view.key("situation.next")}</button>
+                    </Show>
+                </Show>
             </span>
         </Show>
     }

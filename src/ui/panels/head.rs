@@ -7,7 +7,7 @@ use crate::text::Phrase;
 use crate::ui::icon::{IconOf, Mark};
 use crate::ui::keys::Act;
 use crate::ui::mirror::use_mirror;
-use crate::ui::panels::guide::Task;
+use crate::ui::panels::guide::{Caption, Task};
 use crate::ui::view::use_view;
 
 /// The head's tools: what each shows, its name, its key, and what it does.
@@ -52,6 +52,7 @@ pub fn Head(
         <header class="head">
             <h1 class="brand"><Mark/><span class="word">{move || view.key("page.name")}</span></h1>
             <Task/>
+            <Caption/>
             <span class="right">
                 <button class="btn bare meta" aria-keyshortcuts="N" title=move || view.key("run.title")
                     on:click=move |_| act(Act::Setup)>{meta}<kbd class="kbd">"N"</kbd></button>

@@ -10,7 +10,6 @@ use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use web_sys::KeyboardEvent;
 
-use crate::lab::Recording;
 use crate::picture::drawing::icon::Icon;
 use crate::picture::ensemble::Run;
 use crate::picture::legend::{self, Mark, SIZE};
@@ -24,7 +23,7 @@ use crate::ui::panels::stage::Drawn;
 use crate::ui::scene::{Scene, use_scene};
 use crate::ui::view::{Over, View, use_view};
 use crate::ui::visit::{Visit, use_visit};
-use crate::ui::{focus_first, focus_next, push_first};
+use crate::ui::{first, focus_first, focus_next, push_first};
 
 /// How many lines of what is found are shown.
 const SHOWN: usize = 12;
@@ -152,8 +151,17 @@ fn keys(view: View, act: impl Fn(Act) + Copy + Send + Sync + 'static) -> Keys {
 /// What a key is called, how it is shown, and what it does.
 type Keys = Vec<(String, &'static str, Arc<dyn Fn() + Send + Sync>)>;
 
-/// Up and down walk the lines.
+/// Up and down walk the lines; a letter goes to the field, where there is one.
 fn walk(event: KeyboardEvent) {
+    let letter = event.key();
+    let plain = !(event.ctrl_key() || event.meta_key() || event.alt_key());
+    if plain && letter.chars().count() == 1 && letter.chars().all(char::is_alphabetic) {
+        if first(".help input[type=search]").is_some() {
+            focus_first(".help input[type=search]");
+            event.stop_propagation();
+        }
+        return;
+    }
     let by = match event.key().as_str() {
         "ArrowDown" => 1,
         "ArrowUp" => -1,
@@ -199,6 +207,13 @@ fn list(entries: Vec<Entry>, on: (View, Scene, Visit), keys: Option<Keys>) -> An
     let begins = matches!(entries.first(), Some(Entry { does: Does::Begin(_), .. }));
     let (finds, keys) = (keys.is_some(), keys.unwrap_or_default());
     let field = finds || begins;
+    let adds =
+        |entry: &Entry| matches!(&entry.does, Does::Send(line) if line.starts_with("add producer"));
+    let note = match (begins, finds) {
+        (true, _) => Some("page.situations.note"),
+        (false, false) if !entries.iter().any(adds) => Some("page.add.no-topic"),
+        _ => None,
+    };
     let first = if begins { view.chosen.get_untracked() } else { 1 };
     let found = move || {
         let typed = typed.get().to_lowercase();
@@ -249,7 +264,7 @@ fn list(entries: Vec<Entry>, on: (View, Scene, Visit), keys: Option<Keys>) -> An
             </div>
         }
     });
-    let note = begins.then(|| view! { <p class="note">{view.key("page.situations.note")}</p> });
+    let note = note.map(|key| view! { <p class="note">{view.key(key)}</p> });
     view! { {field}{note}<div class="sec">{found}</div> }.into_any()
 }
 
@@ -280,8 +295,6 @@ fn line(
 
 /// Begins a situation in place of what runs.
 pub fn begin(visit: Visit, scene: Scene, number: usize) {
-    if let Some(recording) = Recording::situation(number) {
-        visit.begin(recording);
-        scene.step();
-    }
+    visit.begin_situation(number);
+    scene.step();
 }

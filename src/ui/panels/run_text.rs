@@ -6,6 +6,7 @@
 use leptos::prelude::*;
 
 use crate::picture::run_text::{self, CHOICES, SettingRow};
+use crate::text::Phrase;
 use crate::ui::mirror::use_mirror;
 use crate::ui::scene::use_scene;
 use crate::ui::view::{Over, View, use_view};
@@ -41,6 +42,8 @@ pub fn panel() -> AnyView {
     };
     let is_wrong = move || read.with(Result::is_err);
     let wrong = move || read.with(|read| read.as_ref().err().cloned());
+    let example =
+        move || view.say(&Phrase::key("run.example").with("example", "at 20.0 kill broker1"));
     view! {
         <p class="note">{move || view.key("run.note")}</p>
         <div class="choices">{CHOICES.map(|name| choice(view, text, name))}</div>
@@ -52,6 +55,7 @@ pub fn panel() -> AnyView {
             aria-invalid=move || is_wrong().to_string()
             prop:value=text on:input=move |event| text.set(event_target_value(&event))/>
         <p class="note wrong" role="status">{wrong}</p>
+        <Show when=is_wrong><p class="note">{example}</p></Show>
         <div class="begin">
             <button class="btn" on:click=afresh>{move || view.key("run.afresh")}</button>
             <button class="btn ink" prop:disabled=is_wrong on:click=begin>

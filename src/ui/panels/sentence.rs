@@ -25,6 +25,9 @@ pub fn Sentence() -> impl IntoView {
     let mirror = use_mirror();
     let words = move || {
         let catalog = view.catalog();
+        if let Some(lasting) = mirror.lasting.get() {
+            return Some(vec![lasting.into_any()]);
+        }
         if let Some(refusal) = mirror.refusal() {
             return Some(vec![view! { <em class="refusal">{refusal}</em> }.into_any()]);
         }
@@ -43,6 +46,15 @@ pub fn Sentence() -> impl IntoView {
     let visit = use_visit();
     let asks = move || visit.guess().is_some();
     let by_you = move || scene.sentence.with(|said| said.as_ref().is_some_and(|s| s.by_you));
+    let holds = move || mirror.lasting.with(Option::is_some);
+    let read = move |_| {
+        mirror.lasting.set(None);
+        playback.playing.set(true);
+    };
+    let next = move |_| {
+        scene.step();
+        playback.run_to_next();
+    };
     view! {
         <section class="say" id="sentence" class:ask=asks aria-label=move || view.key("page.panel.sentence")>
             <Show when=asks><Question/></Show>
@@ -54,11 +66,15 @@ pub fn Sentence() -> impl IntoView {
                 </svg>
             </Show>
             <p><Verdict/>{words}</p>
+            <Show when=holds fallback=move || view! {
             <button class="btn act" on:click=move |_| view.lay(sheet())>{act}</button>
             <button class="btn why-button" aria-keyshortcuts="[" on:click=move |_| scene.ask_why()>
                 <IconOf icon=Icon::Why/>{move || view.key("page.why")}<kbd class="kbd">"["</kbd>
             </button>
-            <button class="btn ink" aria-keyshortcuts="E" on:click=move |_| playback.run_to_next()>{move || view.key("page.next")}<IconOf icon=Icon::Next/></button>
+            <button class="btn ink" aria-keyshortcuts="E" on:click=next>{move || view.key("page.next")}<IconOf icon=Icon::Next/></button>
+            }>
+                <button class="btn ink" on:click=read>{move || view.key("page.link.begin")}</button>
+            </Show>
             </Show>
         </section>
     }
@@ -76,7 +92,8 @@ pub fn Spoken() -> impl IntoView {
     let event =
         Memo::new(move |_| scene.sentence.with(|said| said.as_ref().map(|s| (s.key, s.event))));
     Effect::new(move || {
-        event.track();
+        // Read, not only tracked: a memo that nobody has read watches nothing.
+        event.get();
         if waits.get_value() {
             return;
         }

@@ -10,6 +10,7 @@ use crate::text::Phrase;
 use crate::ui::icon::IconOf;
 use crate::ui::mirror::{Mirror, use_mirror};
 use crate::ui::playback::{PACES, Playback, use_playback};
+use crate::ui::scene::use_scene;
 use crate::ui::view::{Lower, View, use_view};
 
 /// The transport bar.
@@ -20,6 +21,11 @@ pub fn Transport() -> impl IntoView {
         mirror.track_trace();
         mirror.with(laws::broken)
     });
+    let scene = use_scene();
+    let step = move |go: &dyn Fn()| {
+        scene.step();
+        go();
+    };
     let play_icon =
         Signal::derive(move || if playback.playing.get() { Icon::Pause } else { Icon::Play });
     let now = move || {
@@ -29,14 +35,14 @@ pub fn Transport() -> impl IntoView {
     view! {
         <section class="trans" id="transport" aria-label=move || view.key("page.panel.transport")>
             <Push icon=Icon::First name="page.key.start" shown="Home" push=move || playback.to_start()/>
-            <Push icon=Icon::Back name="page.key.back" shown="←" push=move || playback.step(false)/>
+            <Push icon=Icon::Back name="page.key.back" shown="←" push=move || step(&|| playback.step(false))/>
             <button class="btn ink play" on:click=move |_| playback.turn() aria-keyshortcuts="Space"
                 aria-pressed=move || playback.playing.get().to_string()
                 aria-label=move || view.key("page.key.play") title=move || titled(view, "page.key.play", "Space")>
                 <IconOf icon=play_icon/>
             </button>
-            <Push icon=Icon::Forward name="page.key.forward" shown="→" push=move || playback.step(true)/>
-            <Push icon=Icon::RunTo name="page.key.run" shown="E" push=move || playback.run_to_next()/>
+            <Push icon=Icon::Forward name="page.key.forward" shown="→" push=move || step(&|| playback.step(true))/>
+            <Push icon=Icon::RunTo name="page.key.run" shown="E" push=move || step(&|| playback.run_to_next())/>
             <Push icon=Icon::Last name="page.key.end" shown="End" push=move || playback.to_end()/>
             <span class="vr"></span>
             <Paces playback=playback/>
