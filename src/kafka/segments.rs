@@ -91,18 +91,55 @@ pub const SETTINGS: &[(&str, &str)] = &[
 ];
 
 /// Refuses what such a setting cannot be.
+// Source: KafkaConfig.configDef, KafkaConfig.validateValues, CleanerConfig (3.9)
 pub fn check(name: &'static str, value: &str) -> Result<(), SettingError> {
-    let policies = || value.split(',').all(|policy| matches!(policy, "compact" | "delete"));
-    let is_number = value.bytes().all(|byte| byte.is_ascii_digit() || b"-.".contains(&byte));
+    let is_long = |least: i64| value.parse::<i64>().is_ok_and(|number| number >= least);
+    let is_int = |least: i32| value.parse::<i32>().is_ok_and(|number| number >= least);
     let (fits, wanted) = match name {
-        _ if name == POLICY.1 => (policies(), "compact, delete or both"),
+        _ if name == POLICY.1 => (value.split(',').all(is_policy), "compact, delete or both"),
+        _ if name == DIRTY.1 => (percent(value).is_some(), "a number from 0 to 1"),
+        _ if name == RETENTION_BYTES.1 => (is_long(i64::MIN), "a number"),
+        _ if name == RETENTION_MS.1 => (is_long(-1) && value != "0", AGE),
+        _ if name == LARGER[0].1 || name == LARGER[1].1 => (is_int(-1) && value != "0", AGE),
+        _ if name == RETENTION_CHECK.0 || name == SEGMENT_MS.1 => (is_long(1), POSITIVE),
+        _ if name == LARGER[2].1 => (is_int(1), POSITIVE),
+        _ if name == INDEX_INTERVAL.1 => (is_int(0), "a number of at least 0"),
         CLEANER => (matches!(value, "true" | "false"), "true or false"),
-        _ => (is_number, "a number"),
+        _ => (is_long(0), "a number of at least 0"),
     };
     match fits {
         true => Ok(()),
         false => Err(SettingError::Value { name, value: value.into(), wanted }),
     }
+}
+
+const AGE: &str = "a number of at least 1, or -1";
+const POSITIVE: &str = "a number of at least 1";
+
+/// Whether `cleanup.policy` may name it.
+pub fn is_policy(name: &str) -> bool {
+    matches!(name, "compact" | "delete")
+}
+
+/// A share from 0 to 1 in percent, rounded down.
+// Real: a double; here two digits count, because no log is so large that a third one would show.
+pub fn percent(text: &str) -> Option<u64> {
+    let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
+    let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
+    let is_zero = |digits: &str| digits.bytes().all(|byte| byte == b'0');
+    if text.len() == text.matches('.').count() || !is_number(whole) || !is_number(rest) {
+        return None;
+    }
+    match whole.trim_start_matches('0') {
+        "" => format!("{rest:0<2.2}").parse().ok(),
+        "1" if is_zero(rest) => Some(100),
+        _ => None,
+    }
+}
+
+/// A duration that a person has given, however large.
+fn capped(ms: u64) -> Span {
+    Span::micros(ms.saturating_mul(1000)).min(Span::LONGEST)
 }
 
 /// What such a setting is now.
@@ -115,11 +152,13 @@ pub fn value(name: &str, settings: &Settings) -> Option<String> {
     Some(settings.others.get(name).map_or(default, |set| set).to_string())
 }
 
-/// A duration of a broker's file.
+/// After how long something of a broker is done again.
+// Real: with log.cleaner.backoff.ms=0 the cleaner looks again at once; here after 1 ms, because
+// nothing it does takes time.
 pub fn every(setting: (&str, &str), settings: &Settings) -> Span {
     let ms = |text: &str| text.parse().ok();
     let set = settings.others.get(setting.0).and_then(|text| ms(text)).or_else(|| ms(setting.1));
-    Span::ms(set.unwrap_or(1))
+    capped(set.unwrap_or(1)).max(Span::ms(1))
 }
 
 /// Whether the broker has cleaners.
@@ -151,16 +190,14 @@ impl LogConfig {
             None => in_larger_units(name.1, settings).unwrap_or_else(|| name.2.parse().ok()),
         };
         let or_default = |name: Name| number(name).or_else(|| name.2.parse().ok()).unwrap_or(0);
-        let ratio = text(DIRTY).strip_prefix("0.").map_or("100", |digits| digits);
-        let percent = format!("{ratio:0<2.2}").parse().unwrap_or(50);
         LogConfig {
             segment_bytes: or_default(SEGMENT_BYTES),
             segment_ms: or_default(SEGMENT_MS),
             retention_ms: number(RETENTION_MS),
             retention_bytes: number(RETENTION_BYTES),
-            file_delete_delay: Span::ms(or_default(DELETE_DELAY)),
-            min_cleanable_dirty: percent,
-            delete_retention: Span::ms(or_default(TOMBSTONES)),
+            file_delete_delay: capped(or_default(DELETE_DELAY)),
+            min_cleanable_dirty: percent(text(DIRTY)).unwrap_or(50),
+            delete_retention: capped(or_default(TOMBSTONES)),
             cleanup: match (text(POLICY).contains("compact"), text(POLICY).contains("delete")) {
                 (true, true) => Cleanup::Both,
                 (true, false) => Cleanup::Compact,
@@ -193,7 +230,7 @@ fn in_larger_units(name: &str, settings: &Settings) -> Option<Option<u64>> {
     let mut larger = LARGER.iter().filter(|(of, _, _)| *of == name);
     larger.find_map(|(_, larger, ms)| {
         let set = settings.others.get(*larger)?;
-        Some(set.parse::<u64>().ok().map(|count| count * ms))
+        Some(set.parse::<u64>().ok().map(|count| count.saturating_mul(*ms)))
     })
 }
 
@@ -456,8 +493,55 @@ mod tests {
             assert_eq!(config(pairs), None, "{pairs:?}");
         }
         assert!(config(&[("segment.ms", "1000")]).is_some());
-        let ratio = config(&[("segment.ms", "9"), ("min.cleanable.dirty.ratio", "0.1")]);
-        assert_eq!(ratio.map(|config| config.min_cleanable_dirty), Some(10));
+    }
+
+    #[test]
+    fn a_setting_has_its_range() {
+        let table = [
+            ("log.retention.check.interval.ms", ["1", "300000"], ["0", "-1"]),
+            ("log.cleaner.backoff.ms", ["0", "9223372036854775807"], ["-1", "9223372036854775808"]),
+            ("log.retention.ms", ["-1", "1"], ["0", "1.5"]),
+            ("log.retention.hours", ["-1", "2147483647"], ["6000000000000000", ""]),
+            ("log.retention.bytes", ["-1", "0"], ["-", "--2."]),
+            ("log.roll.ms", ["1", "2"], ["0", "-5"]),
+            ("log.cleaner.min.cleanable.ratio", ["0", "1.0"], ["7", "1.5"]),
+            ("log.cleanup.policy", ["delete", "compact,delete"], ["foo", ""]),
+            ("log.cleaner.enable", ["true", "false"], ["yes", ""]),
+        ];
+        for (name, good, bad) in table {
+            let mut settings = Settings::new(BrokerId(1), "", 0);
+            good.iter().for_each(|value| assert_eq!(settings.set(name, value), Ok(()), "{name}"));
+            bad.iter().for_each(|value| assert!(settings.set(name, value).is_err(), "{name}"));
+        }
+    }
+
+    #[test]
+    fn a_share_is_read_in_percent() {
+        let good = [("0", 0), ("1", 100), ("1.0", 100), ("0.05", 5), (".9", 90), ("0.5", 50)];
+        for (text, expected) in good.into_iter().chain([("0.1", 10), ("0.", 0), ("0.999", 99)]) {
+            assert_eq!(percent(text), Some(expected), "{text}");
+        }
+        for text in ["", ".", "1.01", "7", "-0.5", "0.5.1", "half"] {
+            assert_eq!(percent(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_is_as_long_as_can_be() {
+        let long = ["delete.retention.ms", "file.delete.delay.ms", "retention.ms", "segment.ms"]
+            .map(|name| (name, "9223372036854775807"));
+        let topic = long.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        let mut settings = Settings::new(BrokerId(1), "", 0);
+        settings.set("log.cleaner.backoff.ms", long[0].1).expect("it is a number");
+        settings.set("log.roll.hours", "2147483647").expect("it is a number");
+        let config = LogConfig::of(Some(&topic), &settings);
+        assert_eq!(
+            (config.delete_retention, config.file_delete_delay),
+            (Span::LONGEST, Span::LONGEST)
+        );
+        assert_eq!(every(CLEANER_BACKOFF, &settings), Span::LONGEST);
+        settings.set("log.cleaner.backoff.ms", "0").expect("it is a number");
+        assert_eq!(every(CLEANER_BACKOFF, &settings), Span::ms(1));
     }
 
     #[test]

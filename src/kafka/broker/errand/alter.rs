@@ -12,6 +12,7 @@ use crate::kafka::admin::{
     DescribeConfigsRequest, DescribeConfigsResponse, IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse, Refusal,
 };
+use crate::kafka::segments::{is_policy, percent};
 use crate::kafka::wire::Caller;
 use crate::kafka::words::Words;
 use crate::kafka::znodes::{self, Config};
@@ -292,6 +293,19 @@ const TOPIC_CONFIGS: &[(&str, Kind, &str)] = &[
     ("unclean.leader.election.enable", Kind::Boolean, "unclean.leader.election.enable"),
 ];
 
+/// The least that some of them may be.
+// Source: LogConfig.CONFIG (3.9)
+const LEAST: &[(&str, i64)] = &[
+    ("delete.retention.ms", 0),
+    ("file.delete.delay.ms", 0),
+    ("index.interval.bytes", 0),
+    ("max.message.bytes", 0),
+    ("min.insync.replicas", 1),
+    ("retention.ms", -1),
+    ("segment.bytes", 14),
+    ("segment.ms", 1),
+];
+
 /// Whether a topic can have these settings; if not, why, in Kafka's words.
 // Source: LogConfig.validate, ConfigDef.parseType
 pub fn check_topic_configs(config: &Config) -> Result<(), String> {
@@ -307,17 +321,39 @@ pub fn check_topic_configs(config: &Config) -> Result<(), String> {
             Kind::Boolean if value.parse::<bool>().is_err() => {
                 "Expected value to be either true or false"
             }
-            _ => continue,
+            _ => match out_of_range(name, value) {
+                Some(words) => return Err(words),
+                None => continue,
+            },
         };
         return Err(format!("Invalid value {value} for configuration {name}: {wrong}"));
     }
     Ok(())
 }
 
+/// Why a setting of the right kind cannot be, if so.
+// Source: ConfigDef.Range, ConfigDef.ValidList
+// Real: 0.8 names other reasons; here those of later releases hold for all.
+fn out_of_range(name: &str, value: &str) -> Option<String> {
+    let least = LEAST.iter().find(|(known, _)| *known == name).map(|(_, least)| *least);
+    let least = least.filter(|least| value.parse::<i64>().is_ok_and(|number| number < *least));
+    let (value, wrong) = match name {
+        "cleanup.policy" => {
+            let stranger = value.split(',').map(str::trim).find(|policy| !is_policy(policy))?;
+            (stranger, "String must be one of: compact, delete".into())
+        }
+        "min.cleanable.dirty.ratio" if percent(value).is_none() => {
+            (value, "Value must be no more than 1".into())
+        }
+        _ => (value, format!("Value must be at least {}", least?)),
+    };
+    Some(format!("Invalid value {value} for configuration {name}: {wrong}"))
+}
+
 fn is_decimal(text: &str) -> bool {
     let digits = |part: &str| part.chars().all(|c| c.is_ascii_digit());
     let (whole, rest) = text.split_once('.').unwrap_or((text, "0"));
-    !text.is_empty() && digits(whole) && digits(rest)
+    text.len() > text.matches('.').count() && digits(whole) && digits(rest)
 }
 
 /// The settings that are not the defaults, with where they come from.
