@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::keeping::tell_of_roll;
+use super::keeping::tell_of_rolls;
 use super::{Note, Part, Replicas, Waiter, WaitingProduce};
 use crate::kafka::broker::Turn;
 use crate::kafka::error::Error;
@@ -95,7 +95,7 @@ impl Replicas {
             Ok(base) => base,
             Err(error) => return Part::Known(Err(error)),
         };
-        tell_of_roll(partition, active, turn);
+        tell_of_rolls(partition, active, turn);
         self.raise_hw(tp, turn);
         self.wake(tp, turn);
         match acks {

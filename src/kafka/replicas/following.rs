@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::Replicas;
-use super::keeping::tell_of_roll;
+use super::keeping::tell_of_rolls;
 use crate::kafka::broker::Turn;
 use crate::kafka::error::Error;
 use crate::kafka::id::{BrokerId, Offset, TopicName, TopicPartition};
@@ -252,7 +252,7 @@ fn take_fetched(
             partition.log.append_fetched(batch);
         }
     }
-    tell_of_roll(partition, active, turn);
+    tell_of_rolls(partition, active, turn);
     partition.log.advance_start(answer.log_start_offset);
     partition.hw = answer.high_watermark.min(partition.log.end()).max(partition.log.start());
 }

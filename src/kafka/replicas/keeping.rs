@@ -1,6 +1,6 @@
 //! Keeping: as topics' settings say, old segments are deleted and old values of keys taken out.
 //!
-//! *Invariant: a broker none of whose logs is kept so does nothing of this, and waits for nothing.*
+//! *Invariant: a broker none of whose logs is kept so does nothing of this, and looks once at most.*
 
 use std::sync::Arc;
 
@@ -59,7 +59,9 @@ impl Replicas {
                 turn.out.tell(BrokerFact::SegmentsDeleted { partition, segments, start });
             }
         }
-        turn.out.arm(BrokerTimer::LogRetention, every(RETENTION_CHECK, turn.settings));
+        if !self.kept().is_empty() {
+            turn.out.arm(BrokerTimer::LogRetention, every(RETENTION_CHECK, turn.settings));
+        }
     }
 
     /// Takes old values of keys out of the logs that are dirty enough.
@@ -78,7 +80,9 @@ impl Replicas {
                 turn.out.tell(BrokerFact::LogCleaned { partition, kept, of });
             }
         }
-        turn.out.arm(BrokerTimer::LogCleaner, every(CLEANER_BACKOFF, turn.settings));
+        if !self.kept().is_empty() {
+            turn.out.arm(BrokerTimer::LogCleaner, every(CLEANER_BACKOFF, turn.settings));
+        }
     }
 
     /// The partitions whose logs do not stay in one segment.
@@ -97,11 +101,13 @@ pub(super) fn look_later(turn: &mut Turn<'_, '_>) {
     }
 }
 
-/// Says that a new segment has begun, if one has.
-pub(super) fn tell_of_roll(partition: &Partition, active: Offset, turn: &mut Turn<'_, '_>) {
-    let base = partition.log.active_base();
-    if base != active {
-        let partition = partition.tp.clone();
-        turn.out.tell(BrokerFact::LogRolled { partition, base });
+/// Says which segments have begun since that one was written to.
+pub(super) fn tell_of_rolls(partition: &Partition, active: Offset, turn: &mut Turn<'_, '_>) {
+    let Some(segments) = partition.log.segments() else { return };
+    for segment in &segments.list {
+        if segment.base > active {
+            let (partition, base) = (partition.tp.clone(), segment.base);
+            turn.out.tell(BrokerFact::LogRolled { partition, base });
+        }
     }
 }
