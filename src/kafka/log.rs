@@ -13,7 +13,8 @@ use std::sync::Arc;
 use super::error::Error;
 use super::id::{LeaderEpoch, Offset, ProducerEpoch, ProducerId};
 use super::message::{EpochEndOffset, TransactionResult};
-use super::record::{Content, Record, RecordBatch};
+use super::record::{Content, ProducerStamp, Record, RecordBatch};
+use super::record_size::batch_size;
 use super::segments::{LogConfig, Segments};
 use crate::sim::{List, OrdMap, OrdSet, SimTime};
 
@@ -107,15 +108,10 @@ impl PartitionLog {
         self.segments.as_ref().map_or(Offset(0), |segments| segments.active().base)
     }
 
-    /// Whether offsets may be missing.
-    pub fn may_have_holes(&self) -> bool {
-        self.segments.as_ref().is_some_and(|segments| segments.has_compacted)
-    }
-
     /// Is kept so from now on. What is there already stays in one segment.
     pub fn keep(&mut self, config: LogConfig) {
         match &mut self.segments {
-            Some(segments) => segments.keep(config),
+            Some(segments) => segments.config = config,
             None => {
                 let segments = Segments::of(config, Offset(0), self.batches.iter());
                 self.segments = Some(Box::new(segments));
@@ -164,39 +160,77 @@ impl PartitionLog {
 
     /// Takes old values of keys out, if enough is new; how many records stay, of how many.
     // Source: LogCleaner.cleanFilthiestLog, Cleaner.buildOffsetMap, Cleaner.cleanSegments
-    // Real: a batch keeps its first and last offset, whatever is taken out of it, and the last of a
-    // producer stays without records; here what is left of one without a gap is a batch of its own,
-    // because each batch counts its records.
+    // Real: a batch keeps its first and last offset, whatever is taken out of it; here what is left
+    // of one without a gap is a batch of its own, because each batch counts its records. Markers go
+    // with what they end, after a while; here they stay, because they are few.
     pub fn clean(&mut self, now: SimTime, hw: Offset) -> Option<(usize, usize)> {
         let decided = self.last_stable_offset(hw);
         let limit = self.segments.as_ref()?.cleanable(decided)?;
         let old: Vec<RecordBatch> =
             self.batches.iter().filter(|batch| batch.base_offset < limit).cloned().collect();
+        let horizons = std::mem::take(&mut self.segments.as_mut()?.horizons);
         let (mut newer, mut kept, mut of) = (OrdSet::<Arc<str>>::new(), Vec::new(), 0);
         for batch in old.iter().rev() {
             let aborted = self.is_aborted(batch);
             let segments = self.segments.as_mut()?;
             for place in (0..batch.records.len()).rev() {
                 let (record, offset) = (&batch.records[place], batch.base_offset.0 + place as i64);
+                let offset = Offset(offset);
                 let is_last = |key: &Content| newer.insert(key.to_string().into());
                 of += 1;
                 let stays = batch.marker().is_some()
                     || (!aborted
                         && record.key.as_ref().is_some_and(is_last)
-                        && (record.value.is_some() || segments.still(Offset(offset), now)));
+                        && (record.value.is_some() || segments.still(&horizons, offset, now)));
                 if stays {
-                    kept.push((Offset(offset), batch, record));
+                    kept.push((offset, batch, record));
                 }
             }
         }
         kept.reverse();
         let mut batches = joined(&kept);
+        for end in self.ends_of_producers(&old, &kept, limit) {
+            let at = batches.partition_point(|batch| batch.base_offset < end.base_offset);
+            batches.insert(at, end);
+        }
         let rest = self.batches.iter().filter(|batch| batch.base_offset >= limit);
         batches.extend(rest.cloned());
         self.segments.as_mut()?.cleaned(limit, batches.iter());
         let count = kept.len();
         self.batches = batches.into_iter().collect();
         Some((count, of))
+    }
+
+    /// Where producers' last batches ended whose last records go: batches without any, so that
+    /// whoever has only what is left still knows which sequence comes next.
+    // Source: Cleaner.cleanInto: isLatestBatchForProducer, RETAIN_EMPTY (KAFKA-4586, 0.11)
+    fn ends_of_producers(
+        &self,
+        old: &[RecordBatch],
+        kept: &[(Offset, &RecordBatch, &Record)],
+        limit: Offset,
+    ) -> Vec<RecordBatch> {
+        let (mut ends, mut seen) = (Vec::new(), Vec::new());
+        for batch in old.iter().rev() {
+            let Some(stamp) = batch.producer.filter(|stamp| stamp.base_sequence >= 0) else {
+                continue;
+            };
+            let next = stamp.base_sequence + batch.count();
+            let known = self.producers.get(&stamp.producer_id);
+            let known = known.filter(|known| known.epoch == stamp.producer_epoch);
+            let last = known.and_then(|known| known.sent.last());
+            let is_last = last.is_some_and(|sent| sent.last + 1 == next && sent.offset <= limit);
+            let stays = kept.iter().any(|(offset, _, _)| *offset == batch.last_offset());
+            let is_whole = stays && batch.count() > 0;
+            if is_last && !is_whole && !seen.contains(&stamp.producer_id) {
+                let stamp = ProducerStamp { base_sequence: next, ..stamp };
+                let (base_offset, records) = (batch.next_offset(), Arc::default());
+                let producer = Some(stamp);
+                ends.push(RecordBatch { base_offset, producer, records, ..batch.clone() });
+            }
+            seen.push(stamp.producer_id);
+        }
+        ends
     }
 
     /// Whether a batch is of a transaction that was aborted.
@@ -257,10 +291,9 @@ impl PartitionLog {
         Ok(base)
     }
 
-    /// Appends as follower.
+    /// Appends as follower. Where offsets are missing, the leader has none of them any more.
     pub fn append_fetched(&mut self, batch: RecordBatch) {
-        let follows = batch.base_offset == self.end;
-        assert!(follows || self.may_have_holes(), "a follower's log has no gaps");
+        assert!(batch.base_offset >= self.end, "offsets grow");
         self.begin_epoch(batch.partition_leader_epoch);
         self.store(batch);
     }
@@ -281,8 +314,8 @@ impl PartitionLog {
         let mut bytes = 0;
         for place in self.place_of(from)..self.batches.len() {
             let batch = &self.batches[place];
-            bytes += size_of(batch);
-            let full = !found.is_empty() && bytes > i64::from(max_bytes);
+            bytes += batch_size(batch);
+            let full = !found.is_empty() && bytes > u64::from(max_bytes.max(0).unsigned_abs());
             if batch.base_offset >= limit || full {
                 break;
             }
@@ -396,10 +429,13 @@ impl PartitionLog {
         if to >= self.end {
             return;
         }
-        while self.batches.last().is_some_and(|batch| batch.next_offset() > to) {
+        // A batch goes whole; where none has been for a while, the end is still what was asked.
+        let mut end = to;
+        while let Some(batch) = self.batches.last().filter(|batch| batch.next_offset() > to) {
+            end = end.min(batch.base_offset);
             self.batches.pop();
         }
-        self.end = self.batches.last().map_or(self.start(), RecordBatch::next_offset);
+        self.end = end.max(self.start());
         if let Some(segments) = &mut self.segments {
             segments.cut(to, self.batches.iter());
         }
@@ -481,10 +517,9 @@ fn joined(kept: &[(Offset, &RecordBatch, &Record)]) -> Vec<RecordBatch> {
         let count = (0..rest.len()).take_while(|&place| follow(place, &rest[place])).count();
         let records: Vec<Record> = rest[..count].iter().map(|(_, _, r)| (*r).clone()).collect();
         let skipped = i32::try_from(base.0 - batch.base_offset.0).expect("batches are small");
-        let producer = batch.producer.map(|stamp| super::record::ProducerStamp {
-            base_sequence: stamp.base_sequence + skipped,
-            ..stamp
-        });
+        let producer = batch
+            .producer
+            .map(|stamp| ProducerStamp { base_sequence: stamp.base_sequence + skipped, ..stamp });
         batches.push(RecordBatch {
             base_offset: base,
             producer,
@@ -496,19 +531,9 @@ fn joined(kept: &[(Offset, &RecordBatch, &Record)]) -> Vec<RecordBatch> {
     batches
 }
 
-/// About how many bytes a batch takes.
-// Source: DefaultRecordBatch.RECORD_BATCH_OVERHEAD; records of a few bytes more than their contents
-fn size_of(batch: &RecordBatch) -> i64 {
-    let content = |content: &Option<Content>| content.as_ref().map_or(0, |c| c.bytes().len());
-    let records = batch.records.iter();
-    let bytes: usize = records.map(|r| 8 + content(&r.key) + content(&r.value)).sum();
-    61 + i64::try_from(bytes).expect("a batch is small")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kafka::record::ProducerStamp;
     use crate::sim::SimTime;
 
     fn batch(count: usize) -> RecordBatch {
@@ -597,5 +622,22 @@ mod tests {
         assert_eq!(send(0), Ok(Offset(0)));
         assert_eq!(send(6), Err(Error::OutOfOrderSequenceNumber));
         assert_eq!(log.end(), Offset(4));
+    }
+
+    #[test]
+    fn a_follower_takes_what_its_leader_has() {
+        let mut log = PartitionLog::default();
+        let mut fetch = |base| log.append_fetched(batch(1).appended(Offset(base), LeaderEpoch(0)));
+        [0, 1, 5, 6].into_iter().for_each(&mut fetch);
+        assert_eq!(log.end(), Offset(7));
+        for (to, end, left) in [(7, 7, 4), (6, 6, 3), (4, 4, 2), (2, 2, 2), (1, 1, 1)] {
+            let mut cut = log.clone();
+            cut.truncate(Offset(to));
+            assert_eq!((cut.end(), cut.batches().count()), (Offset(end), left), "cut to {to}");
+        }
+        let mut whole = PartitionLog::default();
+        whole.append(batch(3), LeaderEpoch(0)).expect("nobody sends twice");
+        whole.truncate(Offset(1));
+        assert_eq!(whole.end(), Offset(0), "a batch goes whole");
     }
 }

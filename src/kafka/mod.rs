@@ -30,6 +30,7 @@ pub mod partitioner;
 pub mod placement;
 pub mod producer;
 pub mod record;
+pub mod record_size;
 pub mod release;
 pub mod replicas;
 pub mod segments;

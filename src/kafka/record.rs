@@ -1,6 +1,7 @@
 //! Records and the batches that carry them, as producers make them and logs keep them.
 //!
-//! Not here: where they lie (the partition log), nor what the offsets topic means by its records.
+//! Not here: where they lie (the partition log), how many bytes they take (`record_size`), nor what
+//! the offsets topic means by its records.
 //!
 //! *Invariant: a batch is never changed once made, except that the leader gives it its offsets and
 //! its leader epoch when it is appended.*
@@ -100,7 +101,7 @@ pub struct RecordBatch {
     pub producer: Option<ProducerStamp>,
     /// Whether it is part of a transaction, or ends one.
     pub is_transactional: bool,
-    /// The records, in order; never empty.
+    /// The records, in order; none if compaction has left only where a producer's last ones ended.
     pub records: Arc<[Record]>,
 }
 
@@ -116,10 +117,15 @@ impl RecordBatch {
 
     /// How a transaction ends here, if this is a marker.
     pub fn marker(&self) -> Option<TransactionResult> {
-        match self.records[0].key {
+        match self.records.first()?.key {
             Some(Content::MarkerKey(result)) => Some(result),
             _ => None,
         }
+    }
+
+    /// The time of its newest record.
+    pub fn newest(&self) -> Option<SimTime> {
+        self.records.iter().map(|record| record.timestamp).max()
     }
 
     /// How many records there are.

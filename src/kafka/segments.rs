@@ -9,10 +9,10 @@
 
 use super::id::Offset;
 use super::record::RecordBatch;
+use super::record_size::batch_size;
 use super::settings::{SettingError, Settings};
-use super::tools::dump_log::{batch_size, newest};
 use super::znodes::Config;
-use crate::sim::{SimTime, Span};
+use crate::sim::{OrdMap, SimTime, Span};
 
 /// How a topic's logs are kept.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -255,17 +255,22 @@ impl Segment {
 
     /// One more batch lies in it.
     pub fn take(&mut self, batch: &RecordBatch) {
-        let time = newest(batch);
         self.bytes += batch_size(batch);
+        let Some(time) = batch.newest() else { return };
         self.first = self.first.or(Some(time));
         self.newest = self.newest.max(time);
     }
 
     /// Whether it is full for a batch.
+    // Source: LogSegment.timeWaitedForRoll (KIP-33, 0.10.1)
+    // Real: before, a segment is as old as its file, and its newest record as the file's last
+    // change; here both go by the records in all releases.
     fn is_full(&self, batch: &RecordBatch, config: &LogConfig) -> bool {
         let too_large = self.bytes + batch_size(batch) > config.segment_bytes;
-        let age =
-            self.first.map_or(0, |first| newest(batch).since(first.min(newest(batch))).as_ms());
+        let age = match (self.first, batch.newest()) {
+            (Some(first), Some(newest)) => newest.since(first).as_ms(),
+            _ => 0,
+        };
         self.bytes > 0 && (too_large || age > config.segment_ms)
     }
 }
@@ -283,10 +288,11 @@ pub struct Segments {
     pub deleted: Vec<(Offset, SimTime)>,
     /// Up to where old values have been taken out.
     pub cleaned_to: Offset,
-    /// Whether it was ever kept so that offsets may be missing.
-    pub has_compacted: bool,
     /// The tombstones that have been cleaned once, and until when they stay.
-    pub horizons: Vec<(Offset, SimTime)>,
+    // Source: RecordBatch.deleteHorizonMs (KAFKA-8522)
+    // Real: before 3.1 a tombstone's time begins when the segment that it lies in was last written
+    // to; here in all releases when it is met first.
+    pub horizons: OrdMap<Offset, SimTime>,
 }
 
 impl Segments {
@@ -299,20 +305,13 @@ impl Segments {
         let mut first = Segment::at(start);
         batches.for_each(|batch| first.take(batch));
         Segments {
-            has_compacted: config.compacts(),
             config,
             start,
             list: vec![first],
             deleted: Vec::new(),
             cleaned_to: start,
-            horizons: Vec::new(),
+            horizons: OrdMap::new(),
         }
-    }
-
-    /// Is kept so from now on.
-    pub fn keep(&mut self, config: LogConfig) {
-        self.has_compacted |= config.compacts();
-        self.config = config;
     }
 
     /// The one that is written to.
@@ -331,6 +330,7 @@ impl Segments {
 
     /// How many segments from the oldest on are to go.
     // Source: UnifiedLog.deletableSegments and the three conditions of deleteOldSegments
+    // Real: before 1.0 (KAFKA-5634) the HW holds nothing back; here it does in all releases.
     pub fn overdue(&self, now: SimTime, hw: Offset, end: Offset) -> usize {
         let total: u64 = self.list.iter().map(|segment| segment.bytes).sum();
         let kept = self.config.retention_bytes.filter(|_| self.config.deletes());
@@ -380,6 +380,7 @@ impl Segments {
         batches.filter(|batch| batch.base_offset >= base).for_each(|batch| active.take(batch));
         *self.list.last_mut().expect("there is always one") = active;
         self.cleaned_to = self.cleaned_to.min(base);
+        self.horizons.retain(|offset, _| *offset < to);
     }
 
     /// Up to where old values may be taken out, if enough below that is new: more than that share.
@@ -401,16 +402,21 @@ impl Segments {
         (limit > self.cleaned_to && is_dirty).then_some(limit)
     }
 
-    /// Whether a tombstone still stays: for a time after it was met first.
-    // Source: Cleaner.shouldDiscardRecord, RecordBatch.deleteHorizonMs (KAFKA-8522)
-    pub fn still(&mut self, tombstone: Offset, now: SimTime) -> bool {
-        match self.horizons.iter().find(|(offset, _)| *offset == tombstone) {
-            Some((_, until)) => now < *until,
-            None => {
-                self.horizons.push((tombstone, now + self.config.delete_retention));
-                true
-            }
+    /// Whether a tombstone still stays: for a time after it was met first, as the old horizons say.
+    // Source: Cleaner.shouldDiscardRecord
+    pub fn still(
+        &mut self,
+        old: &OrdMap<Offset, SimTime>,
+        tombstone: Offset,
+        now: SimTime,
+    ) -> bool {
+        let known = old.get(&tombstone).copied();
+        let stays = known.is_none_or(|until| now < until);
+        if stays {
+            let until = known.unwrap_or(now + self.config.delete_retention);
+            self.horizons.insert(tombstone, until);
         }
+        stays
     }
 
     /// Old values have been taken out up to there. Segments that came to no more than one may hold
@@ -436,24 +442,21 @@ impl Segments {
         }
         self.list = list;
         self.cleaned_to = to;
-        self.horizons.retain(|(offset, _)| *offset < to);
     }
 
     /// Everything goes; the log begins anew there.
     // Source: UnifiedLog.truncateFullyAndStartAt
     pub fn begin_at(&mut self, start: Offset) {
-        let has_compacted = self.has_compacted;
         *self = Segments::of(self.config.clone(), start, std::iter::empty());
-        self.has_compacted = has_compacted;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kafka::id::{BrokerId, LeaderEpoch};
+    use crate::kafka::id::{BrokerId, LeaderEpoch, ProducerEpoch, ProducerId};
     use crate::kafka::log::PartitionLog;
-    use crate::kafka::record::Record;
+    use crate::kafka::record::{ProducerStamp, Record};
 
     fn config(pairs: &[(&str, &str)]) -> Option<LogConfig> {
         let topic = pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
@@ -600,5 +603,47 @@ mod tests {
             log.append(batch, LeaderEpoch(0)).expect("nobody sends twice");
         }
         assert_eq!(log.clean(at(10), Offset(6)), Some((1, 3)), "the tombstone and one of b");
+    }
+
+    #[test]
+    fn horizons_are_of_tombstones_that_are_there() {
+        let compact = [("cleanup.policy", "compact"), ("segment.ms", "1000")];
+        let mut log = log(&compact, "AaBcc");
+        assert_eq!(log.clean(at(5), Offset(5)), Some((3, 4)));
+        let horizons = |log: &PartitionLog| -> Vec<i64> {
+            log.segments().expect("some").horizons.keys().map(|offset| offset.0).collect()
+        };
+        assert_eq!(horizons(&log), [2], "the one of a is no more");
+        log.truncate(Offset(2));
+        assert_eq!((horizons(&log).len(), log.end()), (0, Offset(2)));
+    }
+
+    #[test]
+    fn a_producers_last_sequence_outlives_its_records() {
+        let compact = [("cleanup.policy", "compact"), ("segment.ms", "1000")];
+        let stamped = |id, base_sequence, second| {
+            let (producer_id, producer_epoch) = (ProducerId(id), ProducerEpoch(0));
+            let producer = Some(ProducerStamp { producer_id, producer_epoch, base_sequence });
+            let (key, value) = (Some("a".into()), Some("v".into()));
+            let batch = RecordBatch::new(vec![Record { key, value, timestamp: at(second) }]);
+            RecordBatch { producer, ..batch }
+        };
+        let mut log = PartitionLog::default();
+        log.keep(config(&compact).expect("it shows"));
+        for (second, (id, sequence)) in (0..).zip([(7, 0), (7, 1), (8, 0), (8, 1), (8, 2), (8, 3)])
+        {
+            log.append(stamped(id, sequence, second), LeaderEpoch(0)).expect("it is in order");
+        }
+        for _ in 0..2 {
+            let mut replica = PartitionLog::default();
+            log.batches().for_each(|batch| replica.append_fetched(batch.clone()));
+            log.clean(at(9), Offset(6));
+            assert_eq!(replica.append(stamped(7, 2, 9), LeaderEpoch(0)), Ok(Offset(6)));
+            assert_eq!(replica.append(stamped(8, 4, 9), LeaderEpoch(0)), Ok(Offset(7)));
+        }
+        let bases: Vec<i64> = log.batches().map(|batch| batch.base_offset.0).collect();
+        assert_eq!(bases, [2, 3, 4, 5], "where the first one ended, then what is left");
+        log.truncate(Offset(5));
+        assert_eq!(log.append(stamped(7, 2, 9), LeaderEpoch(0)), Ok(Offset(5)));
     }
 }

@@ -11,9 +11,9 @@ use super::ensemble::Run;
 use crate::kafka::id::{CONSUMER_OFFSETS, Offset, TRANSACTION_STATE, TopicPartition};
 use crate::kafka::log::PartitionLog;
 use crate::kafka::record::RecordBatch;
+use crate::kafka::record_size::batch_size;
 use crate::kafka::release::Release;
 use crate::kafka::segments::{LogConfig, Segment, index_interval};
-use crate::kafka::tools::dump_log::batch_size;
 use crate::text::Phrase;
 
 /// What somebody wants to see; what is left open is chosen.
@@ -330,7 +330,7 @@ fn batch(lies: &Lying<'_>, hw: Offset, met: Option<usize>, found: bool) -> Batch
         entry: lies.indexed.then_some(last - lies.segment),
         position: lies.position,
         size: lies.size,
-        offsets: (first, last),
+        offsets: (first.min(last), last),
         epoch: lies.batch.partition_leader_epoch.0,
         records: records(lies.batch),
         met,

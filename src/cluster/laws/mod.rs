@@ -173,6 +173,8 @@ struct Seen {
     obeyed: OrdMap<ProcessId, ControllerEpoch>,
     /// Up to where a partition's leader and a follower have been compared.
     compared: OrdMap<(TopicPartition, BrokerId, BrokerId), Offset>,
+    /// Up to where old values have been taken out of some replica of a partition.
+    cleaned: OrdMap<TopicPartition, Offset>,
     /// The end of what was acknowledged by all in sync.
     acknowledged: OrdMap<TopicPartition, Offset>,
     /// The end of what has been read.

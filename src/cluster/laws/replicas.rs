@@ -156,11 +156,15 @@ pub(super) fn committed_records_are_equal(seen: &mut Seen, cluster: &Cluster) ->
                 }
                 continue;
             };
+            note_cleaned(seen, partition);
+            note_cleaned(seen, other);
             let until = partition.hw.min(other.hw);
             if compared == Some(until) {
                 continue;
             }
-            if let Some(at) = difference(partition, other, compared.unwrap_or(Offset(0)), until) {
+            let cleaned = seen.cleaned.get(&partition.tp).copied().unwrap_or(Offset(0));
+            let from = compared.unwrap_or(Offset(0));
+            if let Some(at) = difference(partition, other, (from, until), cleaned) {
                 let tp = &partition.tp;
                 return Err(format!("partition={tp} offset={at} leader={id} replica={replica}"));
             }
@@ -170,28 +174,79 @@ pub(super) fn committed_records_are_equal(seen: &mut Seen, cluster: &Cluster) ->
     Ok(())
 }
 
+/// Notes up to where old values have been taken out. Whoever fetches from it afterwards lacks them,
+/// too, and whoever fetches from that one.
+fn note_cleaned(seen: &mut Seen, partition: &Partition) {
+    let Some(segments) = partition.log.segments() else { return };
+    let known = seen.cleaned.get(&partition.tp).copied().unwrap_or(Offset(0));
+    if segments.cleaned_to > known {
+        seen.cleaned.insert(partition.tp.clone(), segments.cleaned_to);
+    }
+}
+
 /// The first offset at which two replicas differ, of those that are new and some before them. Each
-/// deletes and compacts by its own clock: what only one still has is no difference then.
-fn difference(one: &Partition, other: &Partition, from: Offset, until: Offset) -> Option<Offset> {
+/// deletes and compacts by its own clock: what only one still has is no difference where old
+/// values have been taken out.
+fn difference(
+    one: &Partition,
+    other: &Partition,
+    (from, until): (Offset, Offset),
+    cleaned: Offset,
+) -> Option<Offset> {
     let from = one.log.before(from.min(until), COMPARED);
     let from = from.max(one.log.start()).max(other.log.start());
     let (a, b) = (one.log.read(from, until, i32::MAX), other.log.read(from, until, i32::MAX));
     let (a, b) = (records(&a, from, until), records(&b, from, until));
-    let holes = one.log.may_have_holes() || other.log.may_have_holes();
     let (mut i, mut j) = (0, 0);
     while i < a.len() && j < b.len() {
         let (mine, its) = (a[i].0, b[j].0);
-        let differ = if mine == its { a[i] != b[j] } else { !holes };
+        let differ = if mine == its { a[i] != b[j] } else { mine.min(its) >= cleaned };
         if differ {
             return Some(mine.min(its));
         }
         i += usize::from(mine <= its);
         j += usize::from(its <= mine);
     }
-    (!holes && (i < a.len() || j < b.len())).then_some(until)
+    let mut rest = a[i..].iter().chain(&b[j..]);
+    rest.any(|(at, _)| *at >= cleaned).then_some(until)
 }
 
 fn records(batches: &[RecordBatch], from: Offset, until: Offset) -> Vec<(Offset, &Record)> {
     let records = batches.iter().flat_map(RecordBatch::enumerate);
     records.filter(|(at, _)| (from..until).contains(at)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kafka::id::{LeaderEpoch, TopicPartition};
+    use crate::kafka::log::PartitionLog;
+    use crate::sim::SimTime;
+
+    fn replica(offsets: &[i64]) -> Partition {
+        let mut log = PartitionLog::default();
+        for &offset in offsets {
+            let record = Record { key: None, value: Some("v".into()), timestamp: SimTime::ZERO };
+            let batch = RecordBatch::new(vec![record]);
+            log.append_fetched(batch.appended(Offset(offset), LeaderEpoch(0)));
+        }
+        Partition::new(TopicPartition::new("orders", 0), log, Offset(6))
+    }
+
+    #[test]
+    fn only_where_old_values_may_be_taken_out_may_one_lack_them() {
+        let whole = replica(&[0, 1, 2, 3, 4, 5]);
+        let table = [
+            (&[0, 2, 3, 4, 5][..], 2, None),
+            (&[0, 2, 3, 4, 5], 1, Some(1)),
+            (&[0, 2, 4, 5], 2, Some(3)),
+            (&[0, 1, 2, 3, 4], 5, Some(6)),
+            (&[3, 4, 5], 3, None),
+        ];
+        for (offsets, cleaned, expected) in table {
+            let range = (Offset(0), Offset(6));
+            let found = difference(&whole, &replica(offsets), range, Offset(cleaned));
+            assert_eq!(found.map(|at| at.0), expected, "{offsets:?}");
+        }
+    }
 }

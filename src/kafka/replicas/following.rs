@@ -1,12 +1,12 @@
 //! Following: one fetch under way to each leader, and what comes back.
 //!
-//! *Invariant: what is fetched is appended where the log ends, or not at all.*
+//! *Invariant: what is fetched is taken only if the log still ends where it ended at the request.*
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::Replicas;
-use super::keeping::tell_of_rolls;
+use super::keeping::{look_later, tell_of_rolls};
 use crate::kafka::broker::Turn;
 use crate::kafka::error::Error;
 use crate::kafka::id::{BrokerId, Offset, TopicName, TopicPartition};
@@ -62,9 +62,13 @@ impl Replicas {
     }
 
     pub(super) fn stop_fetching(&mut self, tp: &TopicPartition) {
+        let end = self.partitions.get(tp).map(|partition| partition.log.end());
         for fetcher in self.fetchers.values_mut() {
             if fetcher.partitions.contains_key(tp) {
                 Arc::make_mut(&mut fetcher.partitions).remove(tp);
+                if let Some(end) = end.filter(|_| fetcher.busy && !fetcher.asked.contains_key(tp)) {
+                    fetcher.asked.insert(tp.clone(), end);
+                }
             }
         }
     }
@@ -96,6 +100,7 @@ impl Replicas {
             return;
         }
         fetcher.busy = true;
+        fetcher.asked.clear();
         let request = FetchRequest {
             isolation_level: Isolation::ReadUncommitted,
             replica_id: self.me,
@@ -123,17 +128,21 @@ impl Replicas {
         }
     }
 
-    /// Takes what a leader has sent.
+    /// Takes what a leader has sent, but not what was asked when a log ended elsewhere.
     // Source: AbstractFetcherThread.processFetchRequest
     pub fn fetched(&mut self, leader: BrokerId, response: FetchResponse, turn: &mut Turn<'_, '_>) {
         self.ends.ending.remove(&leader);
         let Some(fetcher) = self.fetchers.get_mut(&leader) else { return };
         fetcher.busy = false;
+        let asked = std::mem::take(&mut fetcher.asked);
         let later = turn.out.now() + turn.settings.replica_fetch_backoff;
         for answer in response.responses {
             let Some(&since) = fetcher.partitions.get(&answer.partition) else { continue };
             let unclean = may_lead_unclean(&self.configs, &answer.partition, turn.settings);
             let Some(partition) = self.partitions.get_mut(&answer.partition) else { continue };
+            if asked.get(&answer.partition).is_some_and(|asked| *asked != partition.log.end()) {
+                continue;
+            }
             match answer.error {
                 Some(Error::OffsetOutOfRange) if answer.log_start_offset > partition.log.end() => {
                     let own = self.configs.get(&answer.partition.topic).map(|own| &**own);
@@ -222,6 +231,9 @@ fn begin_anew(
     turn: &mut Turn<'_, '_>,
 ) {
     let (tp, from) = (partition.tp.clone(), partition.log.end());
+    if partition.log.segments().is_none() {
+        look_later(turn);
+    }
     partition.log.keep(config);
     partition.log.begin_at(start);
     partition.hw = start;
@@ -247,8 +259,7 @@ fn take_fetched(
     }
     let active = partition.log.active_base();
     for batch in answer.records {
-        let (base, end) = (batch.base_offset, partition.log.end());
-        if base == end || (base > end && partition.log.may_have_holes()) {
+        if batch.base_offset >= partition.log.end() {
             partition.log.append_fetched(batch);
         }
     }

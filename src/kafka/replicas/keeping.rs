@@ -1,6 +1,6 @@
 //! Keeping: as topics' settings say, old segments are deleted and old values of keys taken out.
 //!
-//! *Invariant: a broker none of whose logs is kept so does nothing of this, and looks once at most.*
+//! *Invariant: a broker none of whose logs is kept so changes nothing, and looks once at most.*
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl Replicas {
             None => !config.could_show(),
         };
         if !kept {
-            let looks = !self.kept().is_empty();
+            let looks = self.looks();
             let partition = self.partitions.get_mut(tp).expect("it was just there");
             Arc::make_mut(partition).log.keep(config);
             if !looks {
@@ -59,13 +59,15 @@ impl Replicas {
                 turn.out.tell(BrokerFact::SegmentsDeleted { partition, segments, start });
             }
         }
-        if !self.kept().is_empty() {
+        if self.looks() {
             turn.out.arm(BrokerTimer::LogRetention, every(RETENTION_CHECK, turn.settings));
         }
     }
 
     /// Takes old values of keys out of the logs that are dirty enough.
     // Source: LogCleaner.CleanerThread.tryCleanFilthiestLog
+    // Real: the dirtiest, then the next until none is dirty enough; here all at once, because
+    // nothing it does takes time.
     pub fn clean_logs(&mut self, turn: &mut Turn<'_, '_>) {
         let now = turn.out.now();
         for tp in self.kept() {
@@ -80,9 +82,15 @@ impl Replicas {
                 turn.out.tell(BrokerFact::LogCleaned { partition, kept, of });
             }
         }
-        if !self.kept().is_empty() {
+        if self.looks() {
             turn.out.arm(BrokerTimer::LogCleaner, every(CLEANER_BACKOFF, turn.settings));
         }
+    }
+
+    /// Whether there is a log that is kept so, served or not.
+    fn looks(&self) -> bool {
+        let stored = || self.stored.values().any(|stored| stored.log.segments().is_some());
+        self.partitions.values().any(|p| p.log.segments().is_some()) || stored()
     }
 
     /// The partitions whose logs do not stay in one segment.

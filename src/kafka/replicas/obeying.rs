@@ -16,7 +16,7 @@ use crate::kafka::id::{TRANSACTION_STATE, TopicPartition};
 use crate::kafka::log::PartitionLog;
 use crate::kafka::partition::Partition;
 use crate::kafka::words::{BrokerFact, Brokers, Text, Words};
-use crate::sim::{Outbox, SimTime};
+use crate::sim::{OrdMap, Outbox, SimTime};
 
 impl Replicas {
     /// Whether an order comes from a controller that is not the newest known; else notes it.
@@ -176,6 +176,7 @@ impl Replicas {
                 leader: leader.clone(),
                 partitions: Arc::default(),
                 busy: false,
+                asked: OrdMap::new(),
             });
             fetcher.leader = leader.clone();
             Arc::make_mut(&mut fetcher.partitions).insert(tp.clone(), SimTime::ZERO);

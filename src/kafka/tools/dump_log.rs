@@ -1,19 +1,17 @@
 //! `kafka-dump-log`: what a broker's log of one partition holds, batch by batch.
 //!
-//! Source: DumpLogSegments (3.9); sizes by DefaultRecordBatch, DefaultRecord and the schemas of
-//! GroupMetadataValue, OffsetCommitValue, ConsumerProtocolSubscription and -Assignment.
+//! Source: DumpLogSegments (3.9)
 //!
 //! *Invariant: sizes and positions are those of the real encoding, though nothing is encoded here.*
 // Real: a batch carries the CRC of its bytes; here it prints 0, because there are no bytes.
 
 use std::fmt::Write;
 
-use crate::kafka::group_record::{
-    Assignment, GroupMetadataValue, OffsetsKey, OffsetsValue, StoredMember, Subscription,
-};
-use crate::kafka::id::{BrokerId, CONSUMER_OFFSETS, TRANSACTION_STATE, TopicName, TopicPartition};
+use crate::kafka::group_record::OffsetsValue;
+use crate::kafka::id::{BrokerId, CONSUMER_OFFSETS, TRANSACTION_STATE, TopicPartition};
 use crate::kafka::record::{Content, Record, RecordBatch};
-use crate::sim::{OrdMap, SimTime};
+use crate::kafka::record_size::{batch_size, content_size};
+use crate::sim::SimTime;
 
 /// The text of a dump; records of the offsets topic are decoded.
 pub fn dump<'a>(
@@ -42,7 +40,7 @@ fn dump_batch(batch: &RecordBatch, position: u64, out: &mut String) -> u64 {
     let sequence = base_sequence(batch);
     let last_sequence = if sequence < 0 { -1 } else { sequence + count - 1 };
     let (id, epoch) = batch.producer.map_or((-1, -1), |p| (p.producer_id.0, p.producer_epoch.0));
-    let time = newest(batch).as_ms();
+    let time = batch.newest().map_or(0, SimTime::as_ms);
     let _ = writeln!(
         out,
         "baseOffset: {base} lastOffset: {} count: {count} baseSequence: {sequence} lastSequence: \
@@ -84,11 +82,6 @@ fn dump_record(record: &Record, sequence: i32) -> String {
     format!("{head} key: {key} payload: {payload}")
 }
 
-/// The time of a batch's newest record.
-pub fn newest(batch: &RecordBatch) -> SimTime {
-    batch.records.iter().map(|record| record.timestamp).max().unwrap_or(SimTime::ZERO)
-}
-
 /// Offsets are committed with sequences from 0, though by no producer.
 // Source: GroupMetadataManager.storeOffsets (MemoryRecords.builder without a sequence for groups)
 fn base_sequence(batch: &RecordBatch) -> i32 {
@@ -103,141 +96,19 @@ fn base_sequence(batch: &RecordBatch) -> i32 {
     }
 }
 
-/// The bytes of a batch: 61 of overhead, and its records.
-// Source: DefaultRecordBatch.RECORD_BATCH_OVERHEAD
-pub fn batch_size(batch: &RecordBatch) -> u64 {
-    let first = batch.records.first().map_or(SimTime::ZERO, |record| record.timestamp);
-    let records = (0..).zip(batch.records.iter()).map(|(place, record)| {
-        let body = record_body(record, record.timestamp.since(first).as_ms(), place);
-        varint(body) + body
-    });
-    61 + records.sum::<u64>()
-}
-
-// Source: DefaultRecord.sizeOfBodyInBytes
-fn record_body(record: &Record, time_delta: u64, offset_delta: u64) -> u64 {
-    let field = |content: &Option<Content>| match content {
-        None => 1,
-        Some(content) => {
-            let size = content_size(content);
-            varint(size) + size
-        }
-    };
-    1 + varint(time_delta) + varint(offset_delta) + field(&record.key) + field(&record.value) + 1
-}
-
-/// The bytes of a number that is not negative, zigzag and seven bits a byte.
-// Source: ByteUtils.sizeOfVarint
-fn varint(number: u64) -> u64 {
-    let bits = u64::from(64 - (number << 1).leading_zeros());
-    bits.div_ceil(7).max(1)
-}
-
-fn content_size(content: &Content) -> u64 {
-    match content {
-        Content::Text(text) => text.len() as u64,
-        Content::OffsetsKey(OffsetsKey::Group { group }) => 2 + string(group.as_str()),
-        Content::OffsetsKey(OffsetsKey::Offset { group, partition }) => {
-            2 + string(group.as_str()) + string(partition.topic.as_str()) + 4
-        }
-        Content::OffsetsValue(value) => match &**value {
-            OffsetsValue::Offset(value) => 2 + 8 + 4 + string(&value.metadata) + 8,
-            OffsetsValue::Group(value) => group_size(value),
-        },
-        Content::TransactionKey(id) => 2 + string(id),
-        Content::TransactionValue(value) => {
-            let partitions = match value.partitions.is_empty() {
-                true => 4,
-                false => by_topic(&value.partitions),
-            };
-            2 + 8 + 2 + 4 + 1 + partitions + 8 + 8
-        }
-        Content::MarkerKey(_) => 2 + 2,
-        Content::Marker(_) => 2 + 4,
-    }
-}
-
-fn group_size(group: &GroupMetadataValue) -> u64 {
-    let protocol = nullable(group.protocol.as_deref());
-    let leader = nullable(group.leader.as_ref().map(|id| id.as_str()));
-    let members: u64 = group.members.iter().map(member_size).sum();
-    2 + string("consumer") + 4 + protocol + leader + 8 + 4 + members
-}
-
-fn member_size(member: &StoredMember) -> u64 {
-    let names = string(member.member_id.as_str())
-        + nullable(member.group_instance_id.as_deref())
-        + string(member.client_id.as_str())
-        + string(&member.client_host);
-    let (rebalance_timeout, session_timeout) = (4, 4);
-    names
-        + rebalance_timeout
-        + session_timeout
-        + 4
-        + subscription_size(&member.subscription)
-        + 4
-        + assignment_size(&member.assignment)
-}
-
-/// Version, topics, no user data, what is owned, generation, no rack.
-fn subscription_size(subscription: &Subscription) -> u64 {
-    let topics: u64 = subscription.topics.iter().map(|topic| string(topic.as_str())).sum();
-    2 + 4 + topics + 4 + by_topic(&subscription.owned_partitions) + 4 + 2
-}
-
-/// Version, partitions, no user data.
-fn assignment_size(assignment: &Assignment) -> u64 {
-    2 + by_topic(assignment) + 4
-}
-
-fn by_topic(partitions: &[TopicPartition]) -> u64 {
-    let mut topics: OrdMap<&TopicName, u64> = OrdMap::new();
-    for partition in partitions {
-        *topics.entry(&partition.topic).or_default() += 4;
-    }
-    4 + topics.iter().map(|(topic, numbers)| string(topic.as_str()) + 4 + numbers).sum::<u64>()
-}
-
-fn string(text: &str) -> u64 {
-    2 + text.len() as u64
-}
-
-fn nullable(text: Option<&str>) -> u64 {
-    text.map_or(2, string)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kafka::group_record::{GroupMetadataValue, OffsetsKey};
     use crate::kafka::id::{Generation, LeaderEpoch, Offset};
-    use crate::sim::Span;
 
-    fn member(assigned: i32) -> StoredMember {
-        let assignment: Vec<_> = (0..assigned).map(|n| TopicPartition::new("orders", n)).collect();
-        StoredMember {
-            member_id: "c1-01234567-89ab-cdef-0123-456789abcdef".into(),
-            group_instance_id: None,
-            client_id: "c1".into(),
-            client_host: "/127.0.0.1".into(),
-            rebalance_timeout: Span::secs(300),
-            session_timeout: Span::secs(6),
-            subscription: std::sync::Arc::new(Subscription {
-                topics: vec!["orders".into()],
-                owned_partitions: Vec::new(),
-                generation_id: Generation::NONE,
-            }),
-            assignment: assignment.into(),
-        }
-    }
-
-    fn batch(members: Vec<StoredMember>) -> RecordBatch {
-        let is_empty = members.is_empty();
+    fn batch() -> RecordBatch {
         let value = GroupMetadataValue {
             generation: Generation(1),
-            protocol: (!is_empty).then(|| "range".into()),
-            leader: members.first().map(|member| member.member_id.clone()),
+            protocol: None,
+            leader: None,
             current_state_timestamp: SimTime::ZERO,
-            members,
+            members: Vec::new(),
         };
         let record = Record {
             key: Some(Content::OffsetsKey(OffsetsKey::Group { group: "g".into() })),
@@ -247,19 +118,10 @@ mod tests {
         RecordBatch::new(vec![record]).appended(Offset(0), LeaderEpoch(0))
     }
 
-    /// The sizes of join-one-by-one-and-leave, as recorded.
-    #[test]
-    fn sizes_are_those_of_the_real_encoding() {
-        let table = [(vec![member(3)], 288), (Vec::new(), 105)];
-        for (members, size) in table {
-            assert_eq!(batch_size(&batch(members)), size);
-        }
-    }
-
     #[test]
     fn a_dump_names_file_batches_and_records() {
         let partition = TopicPartition::new(CONSUMER_OFFSETS, 1);
-        let batch = batch(Vec::new());
+        let batch = batch();
         let text = dump(BrokerId(2), &partition, std::iter::once(&batch));
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(
