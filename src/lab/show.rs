@@ -251,9 +251,8 @@ fn tree(lab: &Lab, line: &mut Line) -> Result<Vec<String>, Trouble> {
         return Ok(vec!["no server serves".to_owned()]);
     };
     let is_asked_for = top.starts_with("/zookeeper");
-    let below = |path: &str| {
-        path.starts_with(&top) && (is_asked_for || !path.starts_with("/zookeeper"))
-    };
+    let below =
+        |path: &str| path.starts_with(&top) && (is_asked_for || !path.starts_with("/zookeeper"));
     let znodes = database.tree.iter().filter(|(path, _)| below(path));
     let line = |(path, znode): (&crate::zk::path::Path, &crate::zk::tree::Znode)| {
         let text = String::from_utf8_lossy(znode.data.as_slice()).into_owned();

@@ -31,6 +31,11 @@ pub struct CommittedWindow {
 }
 
 impl CommittedWindow {
+    /// The txns that came after one, in their order.
+    pub fn after(&self, zxid: Zxid) -> impl Iterator<Item = &Arc<Txn>> {
+        self.txns.range(&zxid..).filter(move |(at, _)| **at > zxid).map(|(_, txn)| txn)
+    }
+
     /// Those of a log that has just been read, from after the snapshot on.
     pub fn of_log(disk: &Disk) -> CommittedWindow {
         let mut window = CommittedWindow::default();

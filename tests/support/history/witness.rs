@@ -23,7 +23,11 @@ pub struct Witness {
     calls: Vec<Call>,
     clients: BTreeMap<ProcessId, Client>,
     log: Log,
+    /// What was in anybody's log, committed or not.
+    logged: Log,
     /// How far each server's log was read.
+    read: BTreeMap<ProcessId, Zxid>,
+    /// How far each server had applied it when it was looked at last.
     seen: BTreeMap<ProcessId, Zxid>,
 }
 
@@ -51,6 +55,9 @@ impl Witness {
         cluster: &Cluster,
     ) -> Result<(), String> {
         let Some(process) = record.process else { return Ok(()) };
+        if let Some(server) = cluster.process(process).zk() {
+            self.look_at_log(process, server);
+        }
         let Some(shell) = cluster.process(process).shell() else { return Ok(()) };
         let Some(client) = self.clients.get_mut(&process) else { return Ok(()) };
         if cluster.power(process) == Power::Off {
@@ -109,20 +116,36 @@ impl Witness {
         }
     }
 
-    /// What a server that serves has applied is committed. One that was sent a snapshot lacks what
-    /// came before: the others have it.
+    /// What a server that serves has applied is committed, and so is every txn of the same epoch
+    /// up to there, whoever has it in a log: a server that was sent a snapshot, or whose disk is
+    /// slow or full, has applied what is not in its own.
     fn look_at_log(&mut self, process: ProcessId, server: &Server) {
+        let disk = server.disk();
+        let read = self.read.entry(process).or_default();
+        if disk.last_zxid() > *read {
+            for txn in disk.after(*read) {
+                self.logged.entry(txn.zxid).or_insert_with(|| txn.clone());
+            }
+            *read = disk.last_zxid();
+        }
         let serves = match server.role() {
             Role::Down => false,
             Role::Standalone(_) => true,
             Role::Peer(peer) => peer.epoch().is_some(),
         };
         let Some(database) = server.database().filter(|_| serves) else { return };
-        let seen = self.seen.entry(process).or_default();
-        for txn in server.disk().after(*seen).take_while(|txn| txn.zxid <= database.last_zxid) {
-            *seen = txn.zxid;
+        let (last, seen) = (database.last_zxid, self.seen.entry(process).or_default());
+        if last <= *seen {
+            return;
+        }
+        let own = disk.after(*seen).take_while(|txn| txn.zxid <= last);
+        let window = server.peer().into_iter().flat_map(|peer| peer.member().window.after(*seen));
+        let unlogged = window.take_while(|txn| txn.zxid <= last);
+        let of_epoch = self.logged.range(Zxid::new(last.epoch(), 0)..=last).map(|(_, txn)| txn);
+        for txn in own.chain(unlogged).chain(of_epoch) {
             self.log.entry(txn.zxid).or_insert_with(|| txn.clone());
         }
+        *seen = last;
     }
 
     /// Whether all that was seen can have come so.
