@@ -12,6 +12,7 @@ use super::notation::{Line, Quoted, Trouble, Word};
 use super::{AnyProcess, Cluster};
 use crate::kafka::id::BrokerId;
 use crate::kafka::settings::{Directory, Settings};
+use crate::kafka::tools::topics::MOST_PARTITIONS;
 use crate::kafka::words::Request;
 use crate::sim::{ProcessId, ProcessName};
 use std::fmt;
@@ -64,7 +65,13 @@ pub(super) fn add_broker(line: &mut Line) -> Result<Command, Trouble> {
 fn topic(line: &mut Line) -> Result<Command, Trouble> {
     let topic = line.word("the name of a topic")?.text.into();
     let partitions = line.value("partitions");
-    let partitions = partitions.map_or(Ok(1), |word| word.number("a number of partitions"))?;
+    let partitions = partitions.map_or(Ok(1), |word| {
+        let many = word.number("a number of partitions")?;
+        match i32::from(many) <= MOST_PARTITIONS {
+            true => Ok(many),
+            false => Err(word.is_not(format!("a number of partitions up to {MOST_PARTITIONS}"))),
+        }
+    })?;
     let replicas = line.value("replicas").map_or(Ok(Replicas::Factor(1)), |word| {
         let placed = word.text.contains([',', '/']);
         if placed { placement(&word) } else { Ok(Replicas::Factor(word.number("a number")?)) }

@@ -58,6 +58,11 @@ const ACTIONS: &[(&str, Action)] = &[
     ("--delete", Action::Delete),
 ];
 
+/// How many partitions a topic may have.
+// Real: as many as brokers, ZooKeeper and memory bear; here so many, because a page has to bear
+// them.
+pub const MOST_PARTITIONS: i32 = 1000;
+
 /// How long a call may take: `default.api.timeout.ms` and, at the broker, `request.timeout.ms`.
 const REQUEST_TIMEOUT: Span = Span::secs(30);
 
@@ -67,6 +72,10 @@ impl Topics {
         let action = arguments.one_of(ACTIONS)?;
         let topic = arguments.value("--topic").map(TopicName::from);
         let partitions = arguments.number("--partitions")?;
+        if let Some(many) = partitions.filter(|many| *many > MOST_PARTITIONS) {
+            let words = format!("--partitions {many}: a topic has at most {MOST_PARTITIONS} here");
+            return Err(Usage(words));
+        }
         let replication_factor = arguments.number("--replication-factor")?;
         let replica_assignment = match arguments.value("--replica-assignment") {
             Some(text) => Some(replica_assignment(&text).ok_or(Usage::bad(&text))?),
@@ -347,5 +356,21 @@ fn partition(topic: &TopicMetadata, of: &PartitionMetadata, moves: &Moves) -> Pa
         replicas: of.replica_nodes.clone(),
         isr: of.isr_nodes.clone(),
         moving: moving.filter(|(adding, removing)| !adding.is_empty() || !removing.is_empty()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_topic_has_so_many_partitions_at_most() {
+        let read = |count: &str| {
+            let line = ["--create", "--topic", "t", "--partitions", count];
+            Topics::read(&mut Arguments(line.map(str::to_owned).to_vec())).map(|_| ())
+        };
+        assert_eq!(read("1000"), Ok(()));
+        let words = "--partitions 999999999: a topic has at most 1000 here";
+        assert_eq!(read("999999999"), Err(Usage(words.into())));
     }
 }
