@@ -201,7 +201,7 @@ fn fetch(shared: Shared) -> AnyView {
                     prop:value=move || shared.read(|p| p.offset).to_string() on:change=seek/>
                 <button class="btn" on:click=next>{move || view.key("files.next")}</button>
             </PanelHead>
-            <div class="told" role="status"><ol>{lines}</ol></div>
+            <div class="told" role="status" tabindex="0"><ol>{lines}</ol></div>
         </div>
     }
     .into_any()
