@@ -240,7 +240,7 @@ impl Play {
 
 fn told(body: &TxnBody) -> String {
     let text = |data: &zk::stat::Bytes| {
-        let text = String::from_utf8_lossy(data.as_slice()).into_owned();
+        let text = data.to_text().into_owned();
         if data.is_null() { "null".to_owned() } else { text }
     };
     match body {

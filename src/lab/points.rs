@@ -5,7 +5,6 @@
 
 use super::lesson::{Condition, condition};
 use crate::cluster::{Record, Trace};
-use crate::sim::Telling;
 
 /// A sentence and what it waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +60,7 @@ impl Told {
 
 /// Whether a record tells what is waited for.
 pub fn is_met(when: &Condition, record: &Record<'_>) -> bool {
-    record.facts().any(|fact| fact.key() == when.fact && when.holds(fact))
+    record.facts().any(|fact| when.holds(fact))
 }
 
 #[cfg(test)]

@@ -255,7 +255,7 @@ fn tree(lab: &Lab, line: &mut Line) -> Result<Vec<String>, Trouble> {
         |path: &str| path.starts_with(&top) && (is_asked_for || !path.starts_with("/zookeeper"));
     let znodes = database.tree.iter().filter(|(path, _)| below(path));
     let line = |(path, znode): (&crate::zk::path::Path, &crate::zk::tree::Znode)| {
-        let text = String::from_utf8_lossy(znode.data.as_slice()).into_owned();
+        let text = znode.data.to_text().into_owned();
         let owner = match znode.stat.owner {
             Owner::Session(session) => format!(" owner={session}"),
             _ => String::new(),

@@ -92,7 +92,7 @@ pub fn silence(cluster: &Cluster, trace: &Trace, index: usize) -> Option<Silence
             silence.last_heard = Some(at);
             since = record.at;
         }
-        if silence.fault.is_none() && record.facts().any(|fact| silences(fact, name)) {
+        if silence.fault.is_none() && record.facts().any(|fact| silenced(fact) == Some(name)) {
             silence.fault = Some(at);
         }
     }
@@ -106,9 +106,7 @@ pub fn silenced_by(cluster: &Cluster, trace: &Trace, index: usize) -> Option<usi
 
 /// Whether the fact tells that somebody speaks no more, or is not heard.
 pub fn silences_somebody(fact: &Fact) -> bool {
-    const SILENT: [&str; 5] =
-        ["process-killed", "process-exited", "process-frozen", "link-cut", "message-delayed"];
-    SILENT.contains(&fact.key())
+    silenced(fact).is_some()
 }
 
 /// How many records back a cause is looked for: a picture must not wait for more.
@@ -147,15 +145,15 @@ pub fn owner(trace: &Trace, index: usize, session: &str) -> Option<ProcessId> {
     back(trace, index).map(|(_, record)| record).find(uses).and_then(|record| record.process)
 }
 
-/// Whether the fact tells that somebody silenced the process of this name.
-fn silences(fact: &Fact, name: &str) -> bool {
-    let Fact::Kernel(fact) = fact else { return false };
+/// The name of who speaks no more, or is not heard, if the fact tells that of somebody.
+fn silenced(fact: &Fact) -> Option<&str> {
+    let Fact::Kernel(fact) = fact else { return None };
     match fact {
         KernelFact::Killed { process }
         | KernelFact::Exited { process, .. }
-        | KernelFact::Frozen { process } => &*process.0 == name,
-        KernelFact::Cut { from, .. } | KernelFact::Delayed { from, .. } => &*from.0 == name,
-        _ => false,
+        | KernelFact::Frozen { process } => Some(&process.0),
+        KernelFact::Cut { from, .. } | KernelFact::Delayed { from, .. } => Some(&from.0),
+        _ => None,
     }
 }
 

@@ -394,7 +394,7 @@ fn znode(run: Run<'_>, path: &str) -> Option<InspectorPicture> {
         return Some(picture);
     };
     let stat = znode.shown_stat();
-    let value = String::from_utf8_lossy(znode.data.as_slice()).into_owned();
+    let value = znode.data.to_text().into_owned();
     picture.state = Phrase::raw(znode_value::words(path, &znode.data));
     if let Owner::Session(session) = znode.stat.owner {
         let held = ensemble::sessions(run).into_iter().find(|held| held.id == session);

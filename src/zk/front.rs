@@ -199,7 +199,7 @@ impl Front {
     pub fn authenticate(&mut self, peer: ProcessId, scheme: &str, auth: &Bytes) -> Option<()> {
         let connection = self.connections.get_mut(&peer)?;
         let id = match scheme {
-            "digest" => digest_id(&String::from_utf8_lossy(auth.as_slice())),
+            "digest" => digest_id(&auth.to_text()),
             "ip" => AuthId::new("ip", CLIENT_ADDRESS),
             _ => return None,
         };

@@ -41,7 +41,7 @@ impl Track {
 
     /// Reads `count=4,bytes=5=;byteHardLimit=10;countHardLimit=10`.
     pub fn read(data: &Bytes) -> Track {
-        let text = String::from_utf8_lossy(data.as_slice());
+        let text = data.to_text();
         let mut track = Track::NONE;
         for pair in text.split([',', ';']) {
             let mut parts = pair.split('=');

@@ -182,10 +182,9 @@ impl Tree {
             return Err(Misfit::NodeExists);
         }
         parent.children.insert(Arc::from(name));
-        let new_bytes = new.data.count();
+        let bytes = i64::from(new.data.count());
         let znode = Znode::new(new.data, new.acl, StoredStat::created(zxid, time, new.owner));
         let stat = znode.shown_stat();
-        let bytes = i64::from(new_bytes);
         self.enlist(&new.path, new.owner);
         self.znodes.insert(new.path.clone(), znode);
         self.count_below(&new.path);

@@ -246,7 +246,7 @@ fn owners_of(
 
 fn text(reply: &Reply) -> Option<String> {
     let (data, _) = data(reply)?;
-    Some(String::from_utf8_lossy(data.as_slice()).into_owned())
+    Some(data.to_text().into_owned())
 }
 
 /// How far the group is: as Kafka knows, or else as ZooKeeper does.

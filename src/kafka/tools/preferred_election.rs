@@ -90,9 +90,7 @@ fn path_is_created(tps: &[TopicPartition], data: &Bytes, admin: &Admin<'_>) -> S
     let release = admin.release();
     let told = match () {
         () if release.topics_tool_is_the_first() => return String::new(),
-        () if release.partitions_are_named_in_brackets() => {
-            String::from_utf8_lossy(data.as_slice()).into_owned()
-        }
+        () if release.partitions_are_named_in_brackets() => data.to_text().into_owned(),
         () => tps.iter().map(TopicPartition::to_string).collect::<Vec<_>>().join(","),
     };
     format!("Created preferred replica election path with {told}\n")

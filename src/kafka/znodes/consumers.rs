@@ -76,7 +76,7 @@ pub struct KeptGroup {
 impl KeptGroup {
     /// What a tree has of this group.
     pub fn of(tree: &Tree, group: &GroupId) -> KeptGroup {
-        let text = |data: &Bytes| Arc::from(String::from_utf8_lossy(data.as_slice()).as_ref());
+        let text = |data: &Bytes| Arc::from(&*data.to_text());
         let mut kept = KeptGroup::default();
         let top = Path::new(&format!("/consumers/{group}"));
         let ids = consumer_ids(group);

@@ -138,7 +138,7 @@ fn shown(op: &Op, answer: &Answer, with_stat: bool) -> String {
         (Op::Exists { .. }, Answer::Stat(found)) => printing::stat(found),
         (_, Answer::Stat(found)) => stat(found),
         (_, Answer::Data { data, stat: found }) => {
-            let text = String::from_utf8_lossy(data.as_slice());
+            let text = data.to_text();
             let text = if data.is_null() { "null" } else { &*text };
             [text, "\n", &stat(found)].concat()
         }
