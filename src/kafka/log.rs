@@ -7,7 +7,6 @@
 //! begins where the one before it ends.*
 // Source: UnifiedLog, LeaderEpochFileCache, ProducerStateManager (3.9)
 
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::error::Error;
@@ -49,7 +48,7 @@ struct Ended {
 }
 
 /// The log of one replica.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PartitionLog {
     /// The id of the topic that it belongs to, as the controller told it first (2.8+,
     /// `partition.metadata`).
@@ -61,21 +60,6 @@ pub struct PartitionLog {
     ended: List<Ended>,
     /// Its segments, unless all is in one from 0 on and stays there.
     segments: Option<Box<Segments>>,
-}
-
-/// Whoever stays in one segment is what they were before there were any.
-impl Hash for PartitionLog {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.topic_id.hash(state);
-        self.batches.hash(state);
-        self.end.hash(state);
-        self.epochs.hash(state);
-        self.producers.hash(state);
-        self.ended.hash(state);
-        if let Some(segments) = &self.segments {
-            segments.hash(state);
-        }
-    }
 }
 
 impl Default for PartitionLog {

@@ -11,7 +11,6 @@
 // Real: the log is in the page cache until the system writes it, so a killed process loses nothing
 // and a machine without power its tail; here a crash keeps the log, because only processes die.
 
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::broker::Turn;
@@ -113,7 +112,7 @@ struct WaitingProduce {
 }
 
 /// What is fetched from one leader.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Fetcher {
     leader: BrokerAddress,
     /// The partitions, and from when on they may be fetched.
@@ -123,18 +122,6 @@ struct Fetcher {
     /// Where the logs ended when it asked, of partitions that it no longer fetched at some time
     /// since.
     asked: OrdMap<TopicPartition, Offset>,
-}
-
-/// Whoever has asked for nothing that has changed is what they were before that was noted.
-impl Hash for Fetcher {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.leader.hash(state);
-        self.partitions.hash(state);
-        self.busy.hash(state);
-        if !self.asked.is_empty() {
-            self.asked.hash(state);
-        }
-    }
 }
 
 /// All replicas of one broker.

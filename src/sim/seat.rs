@@ -158,9 +158,8 @@ impl<P: Process> Hash for Seat<P> {
         self.power.hash(state);
         self.incarnation.hash(state);
         self.process.hash(state);
-        if self.clock != Clock::RIGHT {
-            self.clock.hash(state);
-        }
+        self.clock.hash(state);
+        (self.disk.room, self.disk.slowed_by).hash(state);
         for (timer, slot) in &self.timers {
             if let Some(armed) = slot.armed {
                 (timer, armed.at).hash(state);
