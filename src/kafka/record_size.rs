@@ -118,7 +118,7 @@ fn nullable(text: Option<&str>) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::kafka::id::{Generation, LeaderEpoch, Offset};
     use crate::sim::Span;
@@ -141,7 +141,8 @@ mod tests {
         }
     }
 
-    fn batch(members: Vec<StoredMember>) -> RecordBatch {
+    /// A batch with what is stored of a group.
+    pub fn batch(members: Vec<StoredMember>) -> RecordBatch {
         let is_empty = members.is_empty();
         let value = GroupMetadataValue {
             generation: Generation(1),

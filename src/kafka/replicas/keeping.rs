@@ -28,6 +28,9 @@ impl Replicas {
 
     /// A log is kept as its topic's settings say; one that was kept so before, as it was until they
     /// are known.
+    // Source: LogManager.getOrCreateLog, fetchLogConfig
+    // Real: a topic's settings are read before its log is opened; here just after, because a
+    // broker's machine does not wait for an answer in the midst of an order.
     pub(super) fn keep(&mut self, tp: &TopicPartition, turn: &mut Turn<'_, '_>) {
         let Some(partition) = self.partitions.get(tp) else { return };
         let topic = self.configs.get(&tp.topic).map(|config| &**config);

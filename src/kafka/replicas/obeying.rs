@@ -95,7 +95,7 @@ impl Replicas {
     }
 
     /// The replica, taken from the disk or made if it does not serve yet.
-    fn serve(&mut self, state: &PartitionState) -> &mut Partition {
+    fn serve(&mut self, state: &PartitionState, turn: &mut Turn<'_, '_>) -> &mut Partition {
         let tp = &state.partition;
         if !self.partitions.contains_key(tp) {
             let stored = self.stored.get(tp).cloned();
@@ -109,6 +109,7 @@ impl Replicas {
             }
             let partition = Partition::new(tp.clone(), log, hw);
             self.partitions.insert(tp.clone(), Arc::new(partition));
+            self.keep(tp, turn);
             if !self.configs.contains_key(&tp.topic) {
                 self.notes.push(Note::NewTopic(tp.topic.clone()));
                 self.configs.insert(tp.topic.clone(), Arc::default());
@@ -122,9 +123,7 @@ impl Replicas {
         self.stop_fetching(tp);
         self.forget_wish(tp);
         let (me, now) = (self.me, turn.out.now());
-        self.serve(state);
-        self.keep(tp, turn);
-        let partition = self.serve(state);
+        let partition = self.serve(state, turn);
         let is_new = partition.make_leader(state, me, now);
         if is_new {
             turn.out.tell(BrokerFact::BecameLeader {
@@ -147,9 +146,7 @@ impl Replicas {
     ) {
         let tp = &state.partition;
         self.forget_wish(tp);
-        self.serve(state);
-        self.keep(tp, turn);
-        let partition = self.serve(state);
+        let partition = self.serve(state, turn);
         let (led, before) = (partition.leads(), partition.leader);
         partition.make_follower(state);
         if led || before != state.leader {
@@ -187,7 +184,7 @@ impl Replicas {
     // Source: ReplicaManager.makeFollowers (0.8 to 0.10), KIP-101
     fn cut_to_hw(&mut self, state: &PartitionState, turn: &mut Turn<'_, '_>) {
         let tp = &state.partition;
-        let partition = self.serve(state);
+        let partition = self.serve(state, turn);
         let (from, to) = (partition.log.end(), partition.hw);
         if to < from {
             partition.truncate(to);

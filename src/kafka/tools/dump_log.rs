@@ -99,29 +99,12 @@ fn base_sequence(batch: &RecordBatch) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kafka::group_record::{GroupMetadataValue, OffsetsKey};
-    use crate::kafka::id::{Generation, LeaderEpoch, Offset};
-
-    fn batch() -> RecordBatch {
-        let value = GroupMetadataValue {
-            generation: Generation(1),
-            protocol: None,
-            leader: None,
-            current_state_timestamp: SimTime::ZERO,
-            members: Vec::new(),
-        };
-        let record = Record {
-            key: Some(Content::OffsetsKey(OffsetsKey::Group { group: "g".into() })),
-            value: Some(Content::OffsetsValue(OffsetsValue::Group(value).into())),
-            timestamp: SimTime::ZERO,
-        };
-        RecordBatch::new(vec![record]).appended(Offset(0), LeaderEpoch(0))
-    }
+    use crate::kafka::record_size::tests::batch;
 
     #[test]
     fn a_dump_names_file_batches_and_records() {
         let partition = TopicPartition::new(CONSUMER_OFFSETS, 1);
-        let batch = batch();
+        let batch = batch(Vec::new());
         let text = dump(BrokerId(2), &partition, std::iter::once(&batch));
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(
