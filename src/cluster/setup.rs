@@ -42,6 +42,13 @@ pub struct Setting {
     pub limits: (u64, u64),
 }
 
+impl Setting {
+    /// Whether it is `true` or `false`.
+    pub fn is_switch(&self) -> bool {
+        self.limits == (0, 1)
+    }
+}
+
 /// One that is `true` or `false`; off unless named.
 const fn switch(name: &'static str) -> Setting {
     Setting { name, default: 0, limits: (0, 1) }
@@ -210,7 +217,7 @@ fn releases() -> Vec<(&'static str, Release)> {
 fn check_setting(name: &str, word: &Word) -> Result<(), Trouble> {
     if let Some(setting) = SETTINGS.iter().find(|setting| setting.name == name) {
         let (least, most) = setting.limits;
-        if most == 1 {
+        if setting.is_switch() {
             return word.choice(&[("true", ()), ("false", ())]);
         }
         let expected = format!("a number from {least} to {most}");

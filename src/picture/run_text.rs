@@ -88,11 +88,9 @@ pub fn settings(setup: &Setup) -> Vec<SettingRow> {
     let broker = setup.broker_settings(1);
     let is_set = |name: &str| setup.settings().any(|(known, _)| known == name);
     let common = SETTINGS.iter().map(|row| {
-        let value = match (setup.setting(row.name), row.limits.1) {
-            (value, 1) => (value == 1).to_string(),
-            (value, _) => value.to_string(),
-        };
-        (row.name, Some(value))
+        let value = setup.setting(row.name);
+        let shown = if row.is_switch() { (value == 1).to_string() } else { value.to_string() };
+        (row.name, Some(shown))
     });
     let names = Settings::names(setup.release);
     let brokers = names.iter().map(|name| (*name, broker.value(name)));

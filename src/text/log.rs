@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use super::{Piece, split};
 
 /// The key of a fact, and which field has to hold what for the words to be those.
-type Case = (&'static str, Option<(&'static str, &'static str)>);
+type Case = (&'static str, Field);
+type Field = Option<(&'static str, &'static str)>;
 
 /// Where two lines that are written at once are parted.
 const PART: char = '⏎';
@@ -19,7 +20,8 @@ const NOTHING: &str = "-";
 
 /// The words of one release's logs.
 pub struct Wording {
-    lines: BTreeMap<Case, &'static str>,
+    /// By the key of a fact: of each of its cases, from which of the releases on the words hold.
+    lines: BTreeMap<&'static str, Vec<(Field, usize, &'static str)>>,
 }
 
 /// All words there are: of which case, from which release on if not from the first, and what is
@@ -57,28 +59,36 @@ fn case(key: &'static str) -> Case {
 impl Wording {
     /// The words that hold after these releases, the oldest first.
     pub fn after<'a>(releases: impl Iterator<Item = &'a str>) -> Wording {
-        let mut lines = BTreeMap::new();
-        for release in std::iter::once(None).chain(releases.map(Some)) {
-            let new = all().filter(|(_, from, _)| *from == release);
-            lines.extend(new.map(|(case, _, words)| (case, words)));
+        let releases: Vec<&str> = releases.collect();
+        let mut lines = BTreeMap::<_, Vec<(Field, usize, &str)>>::new();
+        for ((key, field), from, words) in all() {
+            let since = match from {
+                None => Some(0),
+                Some(from) => releases.iter().position(|of| *of == from).map(|place| place + 1),
+            };
+            let Some(since) = since else { continue };
+            let cases = lines.entry(key).or_default();
+            match cases.iter_mut().find(|(known, ..)| *known == field) {
+                Some(known) if known.1 > since => {}
+                Some(known) => *known = (field, since, words),
+                None => cases.push((field, since, words)),
+            }
         }
-        lines.retain(|_, words| !words.is_empty());
         Wording { lines }
     }
 
     /// What is written when a fact with this key and these fields happens, each line in its
     /// pieces: the words of its case, if it has some.
     pub fn of(&self, key: &str, fields: &[(&str, String)]) -> Vec<Vec<Piece<'_>>> {
-        let mut best = None;
-        for ((of, case), words) in &self.lines {
-            let holds = case.is_none_or(|(name, value)| {
+        let cases = self.lines.get(key).into_iter().flatten();
+        let hold = cases.filter(|(case, _, words)| {
+            let is_its = case.is_none_or(|(name, value)| {
                 fields.iter().any(|(field, held)| *field == name && is_it(held, value))
             });
-            if *of == key && holds && (best.is_none() || case.is_some()) {
-                best = Some(words);
-            }
-        }
-        let words = best.filter(|words| **words != NOTHING);
+            is_its && !words.is_empty()
+        });
+        let best = hold.max_by_key(|(case, ..)| *case).map(|(.., words)| *words);
+        let words = best.filter(|words| *words != NOTHING);
         words.map_or(Vec::new(), |words| words.split(PART).map(split).collect())
     }
 

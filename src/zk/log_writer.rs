@@ -16,12 +16,19 @@ use crate::sim::Outbox;
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct LogWriter {
     pending: VecDeque<Arc<Txn>>,
-    /// The last txn of the write that is under way.
-    writing: Option<Zxid>,
+    writing: Writing,
 }
 
-/// What is under way when a write has failed: it is never done, so that no other begins.
-const NEVER: Zxid = Zxid(i64::MAX);
+/// What the disk does for it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+enum Writing {
+    #[default]
+    Nothing,
+    /// It writes, up to this txn.
+    Through(Zxid),
+    /// A write has failed: no other begins.
+    Failed,
+}
 
 impl LogWriter {
     /// Appends a txn to the log.
@@ -36,8 +43,8 @@ impl LogWriter {
     }
 
     fn write(&mut self, out: &mut Outbox<'_, Words>) {
-        if let (None, Some(last)) = (self.writing, self.pending.back()) {
-            self.writing = Some(last.zxid);
+        if let (Writing::Nothing, Some(last)) = (self.writing, self.pending.back()) {
+            self.writing = Writing::Through(last.zxid);
             out.write(Write::Log { through: last.zxid });
         }
     }
@@ -49,10 +56,10 @@ impl LogWriter {
         disk: &mut Disk,
         out: &mut Outbox<'_, Words>,
     ) -> Vec<Zxid> {
-        if self.writing != Some(through) {
+        if self.writing != Writing::Through(through) {
             return Vec::new();
         }
-        self.writing = None;
+        self.writing = Writing::Nothing;
         let mut done = Vec::new();
         while let Some(txn) = self.pending.pop_front_if(|txn| txn.zxid <= through) {
             done.push(txn.zxid);
@@ -64,16 +71,16 @@ impl LogWriter {
 
     /// A write has failed, and with it the log until the role ends; whether it was this one's.
     pub fn failed(&mut self, through: Zxid) -> bool {
-        let ours = self.writing == Some(through);
+        let ours = self.writing == Writing::Through(through);
         if ours {
-            self.writing = Some(NEVER);
+            self.writing = Writing::Failed;
         }
         ours
     }
 
     /// Has a write failed?
     pub fn has_failed(&self) -> bool {
-        self.writing == Some(NEVER)
+        self.writing == Writing::Failed
     }
 
     /// Another thread writes the log, and has nothing to write yet.
@@ -90,7 +97,7 @@ impl LogWriter {
         if self.has_failed() {
             return self.pending.clear();
         }
-        self.writing = None;
+        self.writing = Writing::Nothing;
         self.pending.drain(..).for_each(|txn| disk.append(txn));
     }
 }

@@ -39,7 +39,7 @@ mod transactions;
 
 use errand::Errands;
 pub use errand::{check_topic_configs, check_topic_name};
-pub(super) use startup::random_id;
+pub(super) use startup::{advice, random_id};
 
 /// What the parts of a broker may use while they handle one event.
 pub struct Turn<'t, 'o> {

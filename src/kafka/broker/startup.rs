@@ -363,8 +363,8 @@ const NODE_EXISTS: &str = "org.apache.zookeeper.KeeperException$NodeExistsExcept
                            KeeperErrorCode = NodeExists";
 
 /// What was thrown before.
-// Source: ZkUtils.registerBrokerInZk (0.8 to 1.0)
-fn advice(path: &str) -> String {
+// Source: KafkaZooKeeper.registerBrokerInZk (0.7), ZkUtils.registerBrokerInZk (0.8 to 1.0)
+pub(in crate::kafka) fn advice(path: &str) -> String {
     format!(
         "java.lang.RuntimeException: A broker is already registered on the path {path}. This \
          probably indicates that you either have configured a brokerid that is already in use, or \

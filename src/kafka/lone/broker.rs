@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::log::Log;
+use crate::kafka::broker::advice;
 use crate::kafka::client::{Shown, drawn};
 use crate::kafka::error::Error;
 use crate::kafka::id::{ANY_PART, BrokerEpoch, BrokerId, Offset, TopicName, TopicPartition};
@@ -347,13 +348,7 @@ impl Turn<'_, '_> {
             return;
         }
         let broker = self.me();
-        let path = znodes::broker(broker);
-        let error = format!(
-            "java.lang.RuntimeException: A broker is already registered on the path {path}. This \
-             probably indicates that you either have configured a brokerid that is already in use, \
-             or else you have shutdown this broker and restarted it faster than the zookeeper \
-             timeout so it appears to be re-registering."
-        );
+        let error = advice(znodes::broker(broker).as_str());
         self.out.tell(BrokerFact::BrokerFatal { broker, error: Text::from(&*error) });
         self.close(1);
     }

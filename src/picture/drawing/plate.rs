@@ -539,26 +539,19 @@ fn server_part(
         .with("name", &server.name)
         .with_phrase("role", server::standing(server))
         .with_phrase("last", server.last.clone());
-    let drawing = match (plate.phone, crowded) {
-        (false, false) => server::server(at, server, light, plate),
+    let small = |side, name, last| small_server(at, side, (server, name, last), light);
+    let name = server.name.as_str();
+    let (drawing, half, width) = match (plate.phone, crowded) {
+        (false, false) => (server::server(at, server, light, plate), 32, 132),
         (false, true) => {
             let last = Some(&server.last).filter(|_| plate.minor && !server.life.is_gone());
-            small_server(at, 16, (server, &server.name, last), light)
+            (small(16, name, last), 20, 70)
         }
-        (true, false) => small_server(at, 16, (server, &server.name, None), light),
+        (true, false) => (small(16, name, None), 20, 70),
         // Its number alone has room.
-        (true, true) => {
-            let number = server.name.trim_start_matches("zk");
-            small_server(at, 12, (server, number, None), light)
-        }
+        (true, true) => (small(12, name.trim_start_matches("zk"), None), 20, 40),
     };
-    let ((x, y), half) = (at, if plate.phone || crowded { 20 } else { 32 });
-    let width = match (plate.phone, crowded) {
-        (false, false) => 132,
-        (true, true) => 40,
-        _ => 70,
-    };
-    let hit = ((x - half, y - half - 4), (width, 2 * half + 4));
+    let hit = ((at.0 - half, at.1 - half - 4), (width, 2 * half + 4));
     Part { key: target.to_string(), target, label, hit, drawing }
 }
 

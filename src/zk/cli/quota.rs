@@ -111,124 +111,127 @@ impl Quota {
         result: Result<Answer, Error>,
         tasks: &mut Tasks,
     ) -> Result<String, Refusal> {
-        match self.aim {
-            Aim::Set(..) => self.setting(op, result, tasks),
-            Aim::Delete(..) => self.deleting(op, result, tasks),
-            Aim::List => {
-                let shown = match (op.path(), result) {
-                    (Some(path), Ok(Answer::Data { data, .. })) => {
-                        let what = if path.ends_with(LIMITS) { "quota" } else { "stat" };
-                        format!("Output {what} for {} {}\n", self.path, Track::read(&data).text())
-                    }
-                    (_, Err(Error::NoNode)) => {
-                        tasks.clear();
-                        format!("quota for {} does not exist.\n", self.path)
-                    }
-                    (_, Err(error)) => return Err(refusal(error, op)),
-                    _ => String::new(),
-                };
-                Ok(shown)
-            }
+        let (path, answer) = (&self.path, (op, result));
+        match &mut self.aim {
+            Aim::Set(wanted, known) => setting(path, (wanted, known), answer, tasks),
+            Aim::Delete(which, walk) => deleting(path, (*which, walk), answer, tasks),
+            Aim::List => listing(path, answer, tasks),
         }
     }
+}
 
-    fn setting(
-        &mut self,
-        op: &Op,
-        result: Result<Answer, Error>,
-        tasks: &mut Tasks,
-    ) -> Result<String, Refusal> {
-        let Aim::Set(wanted, known) = &mut self.aim else { return Ok(String::new()) };
-        let (limits, stats) = (at(&self.path, LIMITS), at(&self.path, STATS));
-        match (op, result) {
-            (Op::Exists { path, .. }, Err(Error::NoNode)) if *path == self.path => {
-                return Err(Refusal::said(&[path, " does not exist."].concat()));
-            }
-            (Op::Exists { path, .. }, Err(Error::NoNode)) if *path == limits => {
-                let none = Track { count: 0, bytes: 0, ..Track::NONE };
-                tasks.push_back(create(limits.clone(), Bytes::from(wanted.text())));
-                tasks.push_back(create(stats.clone(), Bytes::from(none.text())));
-                tasks.extend([data(limits), data(stats)]);
-            }
-            (Op::Exists { path, .. }, Err(Error::NoNode)) => {
-                tasks.push_front(create(path.clone(), Bytes::NULL));
-            }
-            (Op::Exists { path, .. }, Ok(_)) if *path == limits => {
-                *known = Limits::Known;
-                tasks.extend([data(limits), data(stats)]);
-            }
-            (Op::GetChildren2 { path, .. }, Ok(Answer::Children2 { children: names, .. })) => {
-                let its = &path[QUOTAS.len()..];
-                let side =
-                    if its.len() > self.path.len() { " has a child " } else { " has a parent " };
-                if its != &*self.path && names.iter().any(|name| &**name == LIMITS) {
-                    let told = [&self.path, side, its, " which has a quota"];
-                    return Err(Refusal::said(&told.concat()));
-                }
-                if its.len() >= self.path.len() {
-                    let below = names.iter().rev().map(|name| children(path.child(name)));
-                    below.for_each(|list| tasks.push_front(list));
-                }
-            }
-            (Op::GetData { path, .. }, Ok(Answer::Data { data, .. })) if *path == limits => {
-                *wanted = merged(Track::read(&data), *wanted);
-            }
-            (Op::GetData { .. }, Ok(Answer::Data { data, .. })) => {
-                if *known == Limits::Known {
-                    tasks.push_back(set_data(limits, *wanted));
-                }
-                return Ok(warnings(*wanted, Track::read(&data)));
-            }
-            (Op::GetChildren2 { .. }, Err(Error::NoNode)) | (_, Ok(_)) => {}
-            (Op::Create(create), Err(Error::NodeExists)) if create.data.is_null() => {}
-            (op, Err(error)) => return Err(refusal(error, op)),
-        }
-        Ok(String::new())
-    }
+/// What was asked, and what is answered.
+type Answered<'a> = (&'a Op, Result<Answer, Error>);
 
-    fn deleting(
-        &mut self,
-        op: &Op,
-        result: Result<Answer, Error>,
-        tasks: &mut Tasks,
-    ) -> Result<String, Refusal> {
-        let Aim::Delete(which, walk) = &mut self.aim else { return Ok(String::new()) };
-        match (op, result) {
-            (Op::Exists { .. }, Err(Error::NoNode)) => {
-                return Ok(["Quota does not exist for ", &self.path, "\n"].concat());
-            }
-            (_, Err(Error::NoNode)) => {
-                tasks.clear();
-                return Ok(["quota for ", &self.path, " does not exist.\n"].concat());
-            }
-            (Op::Exists { path, .. }, Ok(_)) => tasks.push_back(data(path.clone())),
-            (Op::GetData { path, .. }, Ok(Answer::Data { data, .. })) => {
-                tasks.push_back(match which {
-                    None => children(copy(&self.path)),
-                    Some(letter) => set_data(path.clone(), without(Track::read(&data), *letter)),
-                });
-            }
-            (Op::GetChildren2 { path, .. }, Ok(Answer::Children2 { children: names, .. })) => {
-                let delete = |path: Path| Op::Delete { path, version: -1 };
-                match walk {
-                    Walk::Begun => {
-                        *walk = Walk::Trimming;
-                        tasks.extend(names.iter().map(|name| delete(path.child(name))));
-                        tasks.push_back(children(path.clone()));
-                    }
-                    Walk::Trimming if names.is_empty() => {
-                        tasks.push_back(delete(path.clone()));
-                        let above = path.parent().filter(|above| above.as_str() != QUOTAS);
-                        tasks.extend(above.map(children));
-                    }
-                    Walk::Trimming => {}
-                }
-            }
-            (_, Ok(_)) => {}
-            (op, Err(error)) => return Err(refusal(error, op)),
+fn listing(of: &Path, answer: Answered<'_>, tasks: &mut Tasks) -> Result<String, Refusal> {
+    let shown = match (answer.0.path(), answer.1) {
+        (Some(path), Ok(Answer::Data { data, .. })) => {
+            let what = if path.ends_with(LIMITS) { "quota" } else { "stat" };
+            format!("Output {what} for {of} {}\n", Track::read(&data).text())
         }
-        Ok(String::new())
+        (_, Err(Error::NoNode)) => {
+            tasks.clear();
+            format!("quota for {of} does not exist.\n")
+        }
+        (_, Err(error)) => return Err(refusal(error, answer.0)),
+        _ => String::new(),
+    };
+    Ok(shown)
+}
+
+fn setting(
+    of: &Path,
+    (wanted, known): (&mut Track, &mut Limits),
+    answer: Answered<'_>,
+    tasks: &mut Tasks,
+) -> Result<String, Refusal> {
+    let (limits, stats) = (at(of, LIMITS), at(of, STATS));
+    match answer {
+        (Op::Exists { path, .. }, Err(Error::NoNode)) if path == of => {
+            return Err(Refusal::said(&[path, " does not exist."].concat()));
+        }
+        (Op::Exists { path, .. }, Err(Error::NoNode)) if *path == limits => {
+            let none = Track { count: 0, bytes: 0, ..Track::NONE };
+            tasks.push_back(create(limits.clone(), Bytes::from(wanted.text())));
+            tasks.push_back(create(stats.clone(), Bytes::from(none.text())));
+            tasks.extend([data(limits), data(stats)]);
+        }
+        (Op::Exists { path, .. }, Err(Error::NoNode)) => {
+            tasks.push_front(create(path.clone(), Bytes::NULL));
+        }
+        (Op::Exists { path, .. }, Ok(_)) if *path == limits => {
+            *known = Limits::Known;
+            tasks.extend([data(limits), data(stats)]);
+        }
+        (Op::GetChildren2 { path, .. }, Ok(Answer::Children2 { children: names, .. })) => {
+            let its = &path[QUOTAS.len()..];
+            let side = if its.len() > of.len() { " has a child " } else { " has a parent " };
+            if *its != **of && names.iter().any(|name| &**name == LIMITS) {
+                let told = [&**of, side, its, " which has a quota"];
+                return Err(Refusal::said(&told.concat()));
+            }
+            if its.len() >= of.len() {
+                let below = names.iter().rev().map(|name| children(path.child(name)));
+                below.for_each(|list| tasks.push_front(list));
+            }
+        }
+        (Op::GetData { path, .. }, Ok(Answer::Data { data, .. })) if *path == limits => {
+            *wanted = merged(Track::read(&data), *wanted);
+        }
+        (Op::GetData { .. }, Ok(Answer::Data { data, .. })) => {
+            if *known == Limits::Known {
+                tasks.push_back(set_data(limits, *wanted));
+            }
+            return Ok(warnings(*wanted, Track::read(&data)));
+        }
+        (Op::GetChildren2 { .. }, Err(Error::NoNode)) | (_, Ok(_)) => {}
+        (Op::Create(create), Err(Error::NodeExists)) if create.data.is_null() => {}
+        (op, Err(error)) => return Err(refusal(error, op)),
     }
+    Ok(String::new())
+}
+
+fn deleting(
+    of: &Path,
+    (which, walk): (Option<char>, &mut Walk),
+    answer: Answered<'_>,
+    tasks: &mut Tasks,
+) -> Result<String, Refusal> {
+    match answer {
+        (Op::Exists { .. }, Err(Error::NoNode)) => {
+            return Ok(["Quota does not exist for ", of, "\n"].concat());
+        }
+        (_, Err(Error::NoNode)) => {
+            tasks.clear();
+            return Ok(["quota for ", of, " does not exist.\n"].concat());
+        }
+        (Op::Exists { path, .. }, Ok(_)) => tasks.push_back(data(path.clone())),
+        (Op::GetData { path, .. }, Ok(Answer::Data { data, .. })) => {
+            tasks.push_back(match which {
+                None => children(copy(of)),
+                Some(letter) => set_data(path.clone(), without(Track::read(&data), letter)),
+            });
+        }
+        (Op::GetChildren2 { path, .. }, Ok(Answer::Children2 { children: names, .. })) => {
+            let delete = |path: Path| Op::Delete { path, version: -1 };
+            match walk {
+                Walk::Begun => {
+                    *walk = Walk::Trimming;
+                    tasks.extend(names.iter().map(|name| delete(path.child(name))));
+                    tasks.push_back(children(path.clone()));
+                }
+                Walk::Trimming if names.is_empty() => {
+                    tasks.push_back(delete(path.clone()));
+                    let above = path.parent().filter(|above| above.as_str() != QUOTAS);
+                    tasks.extend(above.map(children));
+                }
+                Walk::Trimming => {}
+            }
+        }
+        (_, Ok(_)) => {}
+        (op, Err(error)) => return Err(refusal(error, op)),
+    }
+    Ok(String::new())
 }
 
 /// Limits with those that are named anew.
