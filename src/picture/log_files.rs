@@ -385,9 +385,11 @@ fn steps(
         false => Phrase::key("files.step.no-entry"),
     }
     .with("relative", offset - base);
-    let scan = Phrase::key("files.step.scan")
-        .with("n", found - from.min(found))
-        .with("position", lies.position);
+    let scan = match found - from.min(found) {
+        0 => Phrase::key("files.step.scan-first"),
+        n => Phrase::key("files.step.scan").with("n", n),
+    }
+    .with("position", lies.position);
     let read = match offset < replica.hw.0 {
         true => Phrase::key("files.step.read").with("hw", replica.hw),
         false => Phrase::key("files.step.not-committed").with("hw", replica.hw),

@@ -224,7 +224,7 @@ fn obey(act: Act, view: View, mirror: Mirror, scene: Scene, playback: Playback, 
         Act::Legend => view.lay(Over::Legend),
         Act::Blank => view.lay(Over::Blank),
         Act::Lower(lower) => view.turn_lower(lower),
-        Act::Full if view.shows_one() => view.seat.update(|seat| *seat = seat.next()),
+        Act::Full if view.shows_one() => view.show(view.seat.get_untracked().next()),
         Act::Full => view.full.update(|full| *full = !*full),
     }
 }

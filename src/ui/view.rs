@@ -286,6 +286,12 @@ impl View {
         }
     }
 
+    /// Shows a figure where one has the page to itself, and takes away what covers it.
+    pub fn show(self, seat: Seat) {
+        self.seat.set(seat);
+        self.lower.set(Lower::Lanes);
+    }
+
     /// Puts something in the seat of the lanes, or the lanes again.
     pub fn turn_lower(self, to: Lower) {
         self.lower.update(|now| *now = if *now == to { Lower::Lanes } else { to });

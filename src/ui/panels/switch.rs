@@ -8,7 +8,7 @@ use crate::picture::tree::Change;
 use crate::ui::icon::IconOf;
 use crate::ui::mirror::use_mirror;
 use crate::ui::scene::use_scene;
-use crate::ui::view::{Seat, use_view};
+use crate::ui::view::{Lower, Seat, use_view};
 
 const SEATS: [(Seat, &str); 4] = [
     (Seat::Cluster, "page.switch.cluster"),
@@ -34,10 +34,10 @@ pub fn Switch() -> impl IntoView {
         mirror.change(|lab| lab.switch(TakeId((take + 1) % of)));
     };
     let button = move |(seat, key): (Seat, &'static str)| {
-        let on = move || view.seat.get() == seat;
+        let on = move || view.seat.get() == seat && view.lower.get() == Lower::Lanes;
         view! {
             <button class=format!("to-{}", seat.tag()) class:on=on aria-pressed=move || on().to_string()
-                on:click=move |_| view.seat.set(seat)>
+                on:click=move |_| view.show(seat)>
                 {move || view.key(key)}
                 <Show when=move || seat == Seat::Tree && !on() && changed.get() != 0>
                     <span class="n">"•"{move || changed.get()}</span>
