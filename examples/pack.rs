@@ -1,6 +1,6 @@
-//! Finishes a built site: `pack FOLDER`. Inline scripts become files named by their hash, the page
-//! gets its content security policy, hosts that read `_headers` get theirs; last comes the site's
-//! weight.
+//! Finishes a built site: `pack FOLDER`. Inline scripts become files named by their hash, the style
+//! sheets one, the page gets its content security policy, hosts that read `_headers` get theirs;
+//! last comes the site's weight.
 //! *Invariant: no script runs in the built page that is not a file of its own origin.*
 
 use std::path::{Path, PathBuf};
@@ -44,6 +44,7 @@ fn pack(folder: &Path) -> std::io::Result<()> {
     }
     let page = folder.join("index.html");
     let (html, scripts) = outline_scripts(&std::fs::read_to_string(&page)?);
+    let html = with_one_style(&html, folder)?;
     for (name, text) in scripts {
         std::fs::write(folder.join(name), text)?;
     }
@@ -102,8 +103,7 @@ fn outline_scripts(html: &str) -> (String, Vec<(String, String)>) {
         if tag.contains(" src=") || text.is_empty() {
             page.push_str(&rest[start..end]);
         } else {
-            let hash = sha1_smol::Sha1::from(text).digest().to_string();
-            let name = format!("boot-{}.js", &hash[..16]);
+            let name = hashed("boot", text, "js");
             page.push_str(&format!("{} src=\"./{name}\">", tag.trim_end_matches('>')));
             scripts.push((name, format!("{text}\n")));
         }
@@ -111,6 +111,33 @@ fn outline_scripts(html: &str) -> (String, Vec<(String, String)>) {
     }
     page.push_str(rest);
     (page, scripts)
+}
+
+/// The page with its style sheets in one file, in their order: together they compress better.
+fn with_one_style(html: &str, folder: &Path) -> std::io::Result<String> {
+    const SHEET: &str = "<link rel=\"stylesheet\"";
+    let sheets: Vec<&str> =
+        html.split_inclusive('>').filter(|tag| tag.trim_start().starts_with(SHEET)).collect();
+    if sheets.len() < 2 {
+        return Ok(html.to_owned());
+    }
+    let (mut style, mut page) = (String::new(), html.to_owned());
+    for sheet in &sheets {
+        let file = folder.join(attribute(sheet, "href"));
+        style.push_str(&std::fs::read_to_string(&file)?);
+        std::fs::remove_file(file)?;
+        page = page.replacen(sheet, "", 1);
+    }
+    let name = hashed("style", &style, "css");
+    std::fs::write(folder.join(&name), style)?;
+    let link = format!("{SHEET} href=\"./{name}\" integrity=\"sha384-\"/>\n</head>");
+    Ok(page.replacen("</head>", &link, 1))
+}
+
+/// A file's name that tells what it holds.
+fn hashed(name: &str, text: &str, ending: &str) -> String {
+    let hash = sha1_smol::Sha1::from(text).digest().to_string();
+    format!("{name}-{}.{ending}", &hash[..16])
 }
 
 /// The page with each file's sum as the file is now: it may have been made smaller since.
