@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 
 use crate::picture::drawing::icon::Icon;
+use crate::ui::live::words;
 
 /// An icon at a size; it is silent, so that the words beside it speak.
 #[component]
@@ -16,8 +17,8 @@ pub fn IconOf(
 ) -> impl IntoView {
     view! {
         <svg class="ic" width=size height=size viewBox="0 0 16 16" aria-hidden="true">
-            <path d=move || icon.get().paths().0></path>
-            <path class="fill" d=move || icon.get().paths().1></path>
+            <path d=words(move || icon.get().paths().0.to_owned())></path>
+            <path class="fill" d=words(move || icon.get().paths().1.to_owned())></path>
         </svg>
     }
 }

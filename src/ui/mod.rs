@@ -8,6 +8,7 @@ pub mod icon;
 pub mod keys;
 pub mod lanes_paint;
 pub mod link;
+pub mod live;
 pub mod mirror;
 pub mod moving;
 pub mod panels;
@@ -27,6 +28,7 @@ use crate::lab::{Lab, Recording};
 use crate::picture::target::Target;
 use crate::text::Phrase;
 use keys::Act;
+use live::{follow, in_words, words};
 use mirror::Mirror;
 use panels::console::Console;
 use panels::files::Files;
@@ -93,11 +95,11 @@ fn Page(
     let act = move |act| obey(act, view, mirror, scene, playback, visit);
     keys::listen(view, act);
     view! {
-        <div class="wide" data-seat=move || view.seat.get().tag()
-            data-over=move || view.over.get().tag()
-            data-lit=move || view.selected.get().is_some().to_string()
-            data-full=move || view.full.get().to_string()
-            data-lower=move || view.lower.get().tag()>
+        <div class="wide" data-seat=words(move || view.seat.get().tag().to_owned())
+            data-over=words(move || view.over.get().tag().to_owned())
+            data-lit=in_words(move || view.selected.get().is_some())
+            data-full=in_words(move || view.full.get())
+            data-lower=words(move || view.lower.get().tag().to_owned())>
             <Head act=act/>
             <Switch/>
             <Tree/>
@@ -162,7 +164,7 @@ fn copy_link(view: View, mirror: Mirror, playback: Playback) {
 
 /// While time stands still, the body carries the hash of the whole state.
 fn sign(mirror: Mirror, playback: Playback) {
-    Effect::new(move || {
+    follow(move || {
         mirror.track_trace();
         mirror.tenths();
         let Some(body) = document().body() else { return };

@@ -11,6 +11,7 @@ use web_sys::UrlSearchParams;
 use crate::picture::target::Target;
 use crate::picture::tree::{self, Open};
 use crate::text::{Catalog, Language, Phrase};
+use crate::ui::live::{Words, follow, words};
 
 /// How the page is lit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -249,6 +250,11 @@ impl View {
         self.catalog.with(|catalog| catalog.say(phrase))
     }
 
+    /// The words under a key, from now on in the language in use.
+    pub fn label(self, key: &'static str) -> Words {
+        words(move || self.key(key))
+    }
+
     /// The words under a key.
     pub fn key(self, key: &'static str) -> String {
         self.say(&Phrase::key(key))
@@ -314,22 +320,24 @@ impl View {
 
     /// Keeps on this device what a person has changed; what a query asked for stays the query's.
     fn keep(self) {
-        Effect::new(move |before: Option<()>| {
+        let mut is_first = true;
+        follow(move || {
             let theme = self.theme.get().tag();
             let language = self.language.get().tag();
             let keys = if self.single_keys.get() { "on" } else { "off" };
             let storage = window().local_storage().ok().flatten();
-            if let (Some(()), Some(storage)) = (before, storage) {
+            if let (false, Some(storage)) = (is_first, storage) {
                 // A browser that keeps nothing is no reason to stop.
                 let _ =
                     storage.set_item(KEPT, &format!("theme={theme}&lang={language}&keys={keys}"));
             }
+            is_first = false;
         });
     }
 
     /// Keeps the root element's attributes equal to the view.
     fn show_on_root(self) {
-        Effect::new(move || {
+        follow(move || {
             let Some(root) = document().document_element() else {
                 return;
             };

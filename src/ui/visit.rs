@@ -4,6 +4,7 @@
 
 use leptos::prelude::*;
 
+use super::live::follow;
 use super::mirror::Mirror;
 use super::playback::Playback;
 use crate::lab::lesson::{Guess, Lesson, Progress};
@@ -76,7 +77,7 @@ impl Visit {
             mirror,
             playback,
         };
-        Effect::new(move |_| {
+        follow(move || {
             mirror.track_trace();
             visit.read();
             visit.read_points();

@@ -10,23 +10,25 @@ use web_sys::KeyboardEvent;
 use super::PanelHead;
 use crate::lab::Lab;
 use crate::picture::console::{self, Pane, Program, Said, Voice};
+use crate::ui::live::{follow, lines, part, words};
 use crate::ui::mirror::use_mirror;
 use crate::ui::scene::use_scene;
-use crate::ui::view::{Lower, use_view};
+use crate::ui::view::{Lower, View, use_view};
 
 /// The console panel, where somebody has opened it.
 #[component]
 pub fn Console() -> impl IntoView {
     let view = use_view();
-    move || {
-        (view.lower.get() == Lower::Console).then(|| {
-            view! {
-                <section class="console" id="console" aria-label=move || view.key("page.panel.console")>
-                    {pane(Program::ZkCli)}{pane(Program::Tools)}
-                </section>
-            }
-        })
+    part(move || (view.lower.get() == Lower::Console).then(|| panes(view)))
+}
+
+fn panes(view: View) -> AnyView {
+    view! {
+        <section class="console" id="console" aria-label=view.label("page.panel.console")>
+            {pane(Program::ZkCli)}{pane(Program::Tools)}
+        </section>
     }
+    .into_any()
 }
 
 /// What is being typed.
@@ -53,7 +55,7 @@ fn pane(program: Program) -> AnyView {
         mirror.with(|lab| console::pane(program, lab))
     });
     let screen = NodeRef::<html::Pre>::new();
-    Effect::new(move || {
+    follow(move || {
         shown.track();
         typing.could_be.track();
         if let Some(screen) = screen.get() {
@@ -61,7 +63,7 @@ fn pane(program: Program) -> AnyView {
         }
     });
     if program == Program::ZkCli {
-        Effect::new(move || {
+        follow(move || {
             if let Some(input) = typing.input.get() {
                 let _ = input.focus();
             }
@@ -88,19 +90,19 @@ fn pane(program: Program) -> AnyView {
             }
         }
     };
-    let lines = move || shown.with(|pane| pane.lines.iter().map(line).collect_view());
+    let said = lines(move || shown.with(|pane| pane.lines.iter().map(line).collect()));
     view! {
         <div class="pane">
             <PanelHead figure="page.figure.lanes" name=name>
-                <span class="k">{move || shown.with(|pane| view.say(&pane.about))}</span>
+                <span class="k">{words(move || shown.with(|pane| view.say(&pane.about)))}</span>
             </PanelHead>
-            <pre node_ref=screen role="log" aria-live="polite">{lines}
-                <span class="could">{move || typing.could_be.get()}</span>
+            <pre node_ref=screen role="log" aria-live="polite">{said}
+                <span class="could">{words(move || typing.could_be.get())}</span>
             </pre>
             <label class="typed">
-                <span class="prompt">{move || shown.with(|pane| pane.prompt.clone())}</span>
+                <span class="prompt">{words(move || shown.with(|pane| pane.prompt.clone()))}</span>
                 <input node_ref=typing.input type="text" autocomplete="off" autocapitalize="off"
-                    spellcheck="false" aria-label=move || view.key(name) on:keydown=keydown/>
+                    spellcheck="false" aria-label=view.label(name) on:keydown=keydown/>
                 <kbd class="kbd">"Tab"</kbd>
             </label>
         </div>
@@ -108,7 +110,7 @@ fn pane(program: Program) -> AnyView {
     .into_any()
 }
 
-fn line(said: &Said) -> impl IntoView + use<> {
+fn line(said: &Said) -> AnyView {
     let class = match said.voice {
         Voice::Person => "person",
         Voice::Program => "program",
@@ -117,7 +119,7 @@ fn line(said: &Said) -> impl IntoView + use<> {
     };
     let prompt = (!said.prompt.is_empty())
         .then(|| view! { <span class="prompt">{said.prompt.clone()}</span> });
-    view! { <span class=class>{prompt}{said.text.clone()}"\n"</span> }
+    view! { <span class=class>{prompt}{said.text.clone()}"\n"</span> }.into_any()
 }
 
 impl Typing {

@@ -10,6 +10,7 @@ use crate::picture::ensemble::Run;
 use crate::picture::log_files::{Asked, Batch, LogFiles, SegmentRow, log_files};
 use crate::picture::target::Target;
 use crate::text::Phrase;
+use crate::ui::live::{follow, lines, pushed, truth, words};
 use crate::ui::mirror::use_mirror;
 use crate::ui::view::{Lower, View, use_view};
 
@@ -38,7 +39,7 @@ impl Shared {
 fn shown(view: View) -> AnyView {
     let mirror = use_mirror();
     let asked = RwSignal::new(Asked::default());
-    Effect::new(move || match view.selected.get() {
+    follow(move || match view.selected.get() {
         Some(Target::Partition(name)) => {
             asked.set(Asked { partition: Some(name), ..Asked::default() });
         }
@@ -56,7 +57,7 @@ fn shown(view: View) -> AnyView {
         false => view! { <p class="note">{view.key("files.none")}</p> }.into_any(),
     };
     view! {
-        <section class="console files" id="files" aria-label=move || view.key("page.panel.files")>{inside}</section>
+        <section class="console files" id="files" aria-label=view.label("page.panel.files")>{inside}</section>
     }
     .into_any()
 }
@@ -69,28 +70,29 @@ fn files(shared: Shared) -> AnyView {
         let wanted = name.clone();
         view! {
             <button class="btn bare" aria-pressed=(place == open).to_string()
-                on:click=move |_| asked.update(|asked| asked.broker = Some(wanted.clone()))>
+                on:click=pushed(move || asked.update(|asked| asked.broker = Some(wanted.clone())))>
                 {name}" "<span class="k">{view.say(&does)}</span>
             </button>
         }
+        .into_any()
     };
-    let replicas = move || {
+    let replicas = lines(move || {
         let (replicas, open) = replicas.get();
-        replicas.into_iter().enumerate().map(|r| replica(r, open)).collect_view()
-    };
-    let others = move || {
+        replicas.into_iter().enumerate().map(|r| replica(r, open)).collect()
+    });
+    let others = lines(move || {
         let line = |(name, size): (&'static str, u64)| {
-            view! { <tr><th scope="row">{name}</th><td>{size}</td></tr> }
+            view! { <tr><th scope="row">{name}</th><td>{size}</td></tr> }.into_any()
         };
-        shared.read(|p| p.others.clone()).into_iter().map(line).collect_view()
-    };
+        shared.read(|p| p.others.clone()).into_iter().map(line).collect()
+    });
     let segments = move || shared.read(|p| p.segments.clone());
-    let kept = move || shared.read(|p| p.kept.clone());
+    let kept = words(move || shared.read(|p| p.kept.clone()));
     view! {
         <div class="pane">
             <PanelHead figure="page.figure.lanes" name="page.panel.files">{replicas}</PanelHead>
             <div class="rows" tabindex="0" role="group" aria-label=view.key("page.panel.files")>
-                <code class="dir">{move || shared.read(|p| p.directory.clone())}</code>
+                <code class="dir">{words(move || shared.read(|p| p.directory.clone()))}</code>
                 <table>
                     <thead><tr>
                         <th scope="col">{view.key("files.segment")}</th>
@@ -118,15 +120,15 @@ fn segment_row(shared: Shared, row: SegmentRow) -> AnyView {
     let name = match is_gone {
         true => view! { <s>{name}</s> }.into_any(),
         false => {
-            let open = move |_| shared.asked.update(|asked| asked.segment = Some(base));
-            view! { <button on:click=open>{name}</button> }.into_any()
+            let open = move || shared.asked.update(|asked| asked.segment = Some(base));
+            view! { <button on:click=pushed(open)>{name}</button> }.into_any()
         }
     };
     let size = |size: Option<u64>| view! { <td>{size}</td> };
     let found = move || shared.step.get() > 0 && shared.read(|p| p.holds) == Some(base);
     view! {
-        <tr class:sel=move || !is_gone && shared.read(|p| p.segment) == base
-            class:found=move || !is_gone && found()>
+        <tr class:sel=truth(move || !is_gone && shared.read(|p| p.segment) == base)
+            class:found=truth(move || !is_gone && found())>
             <th scope="row">{name}</th>
             {row.sizes.map(size).collect_view()}
             <td class="is">{shared.view.key(row.is)}</td>
@@ -139,14 +141,14 @@ fn segment_row(shared: Shared, row: SegmentRow) -> AnyView {
 fn batches(shared: Shared) -> AnyView {
     let view = shared.view;
     let column = |key| view! { <th scope="col">{view.key(key)}</th> };
-    let lines = move || {
+    let rows = lines(move || {
         let step = shared.step.get();
-        shared.read(|p| p.batches.clone()).into_iter().map(|b| batch_row(b, step)).collect_view()
-    };
+        shared.read(|p| p.batches.clone()).into_iter().map(|b| batch_row(b, step)).collect()
+    });
     view! {
         <div class="pane">
             <PanelHead figure="page.figure.lanes" name="files.batches">
-                <span class="k">{move || shared.read(|p| view.say(&p.bounds))}</span>
+                <span class="k">{words(move || shared.read(|p| view.say(&p.bounds)))}</span>
             </PanelHead>
             <div class="rows" tabindex="0" role="group" aria-label=view.key("files.batches")>
                 <table>
@@ -154,7 +156,7 @@ fn batches(shared: Shared) -> AnyView {
                         <th scope="col">".index"</th>
                         {["files.position", "files.offset", "files.epoch", "files.bytes", "files.records"].map(column).collect_view()}
                     </tr></thead>
-                    <tbody>{lines}</tbody>
+                    <tbody>{rows}</tbody>
                 </table>
             </div>
         </div>
@@ -185,23 +187,23 @@ fn fetch(shared: Shared) -> AnyView {
         asked.update(|asked| (asked.offset, asked.segment) = (offset, None));
     };
     let count = move || shared.read(|p| p.steps.len());
-    let next = move |_| {
+    let next = move || {
         step.update(|step| *step = if *step >= count() { 1 } else { *step + 1 });
         asked.update(|asked| asked.segment = None);
     };
-    let lines = move || {
-        let line = |words: &Phrase| view! { <li>{view.say(words)}</li> };
+    let steps = lines(move || {
+        let line = |words: &Phrase| view! { <li>{view.say(words)}</li> }.into_any();
         let steps = shared.read(|p| p.steps.clone());
-        steps.iter().take(step.get()).map(line).collect_view()
-    };
+        steps.iter().take(step.get()).map(line).collect()
+    });
     view! {
         <div class="pane">
             <PanelHead figure="page.figure.lanes" name="files.fetch">
                 <input type="number" min="0" aria-label=view.key("files.fetch")
-                    prop:value=move || shared.read(|p| p.offset).to_string() on:change=seek/>
-                <button class="btn" on:click=next>{move || view.key("files.next")}</button>
+                    prop:value=words(move || shared.read(|p| p.offset).to_string()) on:change=seek/>
+                <button class="btn" on:click=pushed(next)>{view.label("files.next")}</button>
             </PanelHead>
-            <div class="told" role="status" tabindex="0"><ol>{lines}</ol></div>
+            <div class="told" role="status" tabindex="0"><ol>{steps}</ol></div>
         </div>
     }
     .into_any()

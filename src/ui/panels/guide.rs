@@ -7,6 +7,7 @@ use leptos::prelude::*;
 use super::over::begin as begin_situation;
 use crate::lab::situations;
 use crate::text::Phrase;
+use crate::ui::live::{lines, part_while, pushed, words};
 use crate::ui::mirror::use_mirror;
 use crate::ui::scene::use_scene;
 use crate::ui::view::use_view;
@@ -17,36 +18,41 @@ use crate::ui::visit::use_visit;
 pub fn Task() -> impl IntoView {
     let (view, visit, scene) = (use_view(), use_visit(), use_scene());
     let step = move || {
-        let (n, of) = visit.step()?;
-        Some(view.say(&Phrase::key("visit.step").with("n", n).with("of", of)))
+        let step = |(n, of)| view.say(&Phrase::key("visit.step").with("n", n).with("of", of));
+        visit.step().map(step).unwrap_or_default()
     };
     let asked = Memo::new(move |_| visit.ask());
-    let show_me = move |_| {
+    let your_turn = move || asked.get().map(|(key, _)| view.key(key)).unwrap_or_default();
+    let show_me = move || {
         if let Some((_, command)) = asked.get_untracked() {
             scene.send(&command);
         }
     };
     let mirror = use_mirror();
-    let leave = move |_| {
+    let leave = move || {
         visit.leave();
         if mirror.with(|lab| lab.due().is_some()) {
             mirror.refuse(view.key("visit.left"));
         }
     };
-    view! {
-        <Show when=move || visit.step().is_some()>
+    let turn = move || {
+        view! {
+            <b>{view.label("visit.your-turn")}</b>
+            <span>{words(your_turn)}</span>
+            <button class="btn" on:click=pushed(show_me)>{view.label("visit.show-me")}</button>
+        }
+    };
+    let task = move || {
+        view! {
             <span class="task">
-                <i>{move || view.key("visit.title")}</i>
-                <span class="steps num">{step}</span>
-                <Show when=move || asked.with(Option::is_some)>
-                    <b>{move || view.key("visit.your-turn")}</b>
-                    <span>{move || asked.get().map(|(key, _)| view.key(key))}</span>
-                    <button class="btn" on:click=show_me>{move || view.key("visit.show-me")}</button>
-                </Show>
-                <button class="btn bare" on:click=leave>{move || view.key("visit.leave")}</button>
+                <i>{view.label("visit.title")}</i>
+                <span class="steps num">{words(step)}</span>
+                {part_while(move || asked.with(Option::is_some), turn)}
+                <button class="btn bare" on:click=pushed(leave)>{view.label("visit.leave")}</button>
             </span>
-        </Show>
-    }
+        }
+    };
+    part_while(move || visit.step().is_some(), task)
 }
 
 /// The situation that runs: its name and what it is about; once it is over, what to try next.
@@ -55,28 +61,34 @@ pub fn Caption() -> impl IntoView {
     let (view, visit, scene) = (use_view(), use_visit(), use_scene());
     let number = move || visit.watched.get().map_or(0, |watched| watched.number);
     let over = Memo::new(move |_| visit.is_over());
-    let part = move |place: usize| {
-        let words = view.key(visit.watched.get()?.name);
-        words.split(" | ").nth(place).map(str::to_owned)
+    let name = move |place: usize| {
+        let words = visit.watched.get().map(|watched| view.key(watched.name)).unwrap_or_default();
+        words.split(" | ").nth(place).unwrap_or_default().to_owned()
     };
     let begin = move |number: usize| begin_situation(visit, scene, number);
-    let is_last = move || number() == situations().count();
-    view! {
-        <Show when=move || visit.watched.get().is_some()>
-            <span class="task caption" role="status" title=move || part(1)>
-                <i>{move || part(0)}</i>
-                <Show when=move || over.get()
-                    fallback=move || view! { <span>{move || part(1)}</span> }>
-                    <b>{move || view.key("situation.over")}</b>
-                    <span>{move || view.key("situation.next-steps")}</span>
-                    <button class="btn" on:click=move |_| begin(number())>{move || view.key("situation.again")}</button>
-                    <Show when=move || !is_last()>
-                        <button class="btn" on:click=move |_| begin(number() + 1)>{move || view.key("situation.next")}</button>
-                    </Show>
-                </Show>
+    let following = move || {
+        let go = pushed(move || begin(number() + 1));
+        view! { <button class="btn" on:click=go>{view.label("situation.next")}</button> }
+    };
+    let end = move || {
+        let again = pushed(move || begin(number()));
+        view! {
+            <b>{view.label("situation.over")}</b>
+            <span>{view.label("situation.next-steps")}</span>
+            <button class="btn" on:click=again>{view.label("situation.again")}</button>
+            {part_while(move || number() != situations().count(), following)}
+        }
+    };
+    let caption = move || {
+        view! {
+            <span class="task caption" role="status" title=words(move || name(1))>
+                <i>{words(move || name(0))}</i>
+                {part_while(move || !over.get(), move || view! { <span>{words(move || name(1))}</span> })}
+                {part_while(move || over.get(), end)}
             </span>
-        </Show>
-    }
+        }
+    };
+    part_while(move || visit.watched.get().is_some(), caption)
 }
 
 /// The open guess: the question and its options.
@@ -84,23 +96,25 @@ pub fn Caption() -> impl IntoView {
 pub fn Question() -> impl IntoView {
     let (view, visit) = (use_view(), use_visit());
     let guess = Memo::new(move |_| visit.guess());
-    let options = move || {
-        let guess = guess.get()?;
+    let asked = move || guess.get().map(|guess| view.key(guess.key)).unwrap_or_default();
+    let options = lines(move || {
+        let Some(guess) = guess.get() else { return Vec::new() };
         let option = |(letter, (name, _)): (char, (&'static str, u64))| {
             let key = option_key(guess.key, name);
             view! {
-                <button class="btn option" on:click=move |_| visit.say(Some(name))>
-                    <i>{letter.to_string()}</i>{move || view.say(&key)}
+                <button class="btn option" on:click=pushed(move || visit.say(Some(name)))>
+                    <i>{letter.to_string()}</i>{words(move || view.say(&key))}
                 </button>
             }
+            .into_any()
         };
-        Some(('A'..).zip(guess.options).map(option).collect_view())
-    };
+        ('A'..).zip(guess.options).map(option).collect()
+    });
     view! {
-        <p><i class="q">{move || view.key("visit.your-guess")}</i>" "
-            {move || guess.get().map(|guess| view.key(guess.key))}</p>
+        <p><i class="q">{view.label("visit.your-guess")}</i>" "
+            {words(asked)}</p>
         {options}
-        <button class="btn bare" on:click=move |_| visit.say(None)>{move || view.key("visit.skip")}</button>
+        <button class="btn bare" on:click=pushed(move || visit.say(None))>{view.label("visit.skip")}</button>
     }
 }
 
@@ -108,7 +122,7 @@ pub fn Question() -> impl IntoView {
 #[component]
 pub fn Verdict() -> impl IntoView {
     let (view, visit) = (use_view(), use_visit());
-    let words = move || {
+    let verdict = move || {
         let answer = visit.answer.get()?;
         let shown = visit.progress.with(|p| p.revealed.is_some_and(|(act, _)| act == answer.act));
         let near = visit.progress.with(|p| p.act == answer.act + 1);
@@ -123,7 +137,7 @@ pub fn Verdict() -> impl IntoView {
         };
         Some(view.say(&line.with_phrase("answer", name(answer.right))))
     };
-    view! { <span class="verdict">{words}</span> }
+    view! { <span class="verdict">{words(move || verdict().unwrap_or_default())}</span> }
 }
 
 /// The phrase of an option: its keys are the catalog's, one per option of the script.

@@ -6,6 +6,7 @@ use crate::picture::drawing::icon::Icon;
 use crate::text::Phrase;
 use crate::ui::icon::{IconOf, Mark};
 use crate::ui::keys::Act;
+use crate::ui::live::{pushed, words};
 use crate::ui::mirror::use_mirror;
 use crate::ui::panels::guide::{Caption, Task};
 use crate::ui::view::use_view;
@@ -32,38 +33,38 @@ pub fn Head(
         mirror.track_trace();
         mirror.with(|lab| (lab.setup().seed, lab.setup().release))
     });
-    let meta = move || {
+    let meta = words(move || {
         let (seed, release) = setup.get();
         view.say(&Phrase::key("page.head.meta").with("seed", seed).with("release", release))
-    };
+    });
     let theme = move || {
         let name = Phrase::key(view.theme.get().key());
         view.say(&Phrase::key("page.head.theme").with_phrase("theme", name))
     };
     let button = |(icon, name, key, meant): (Icon, &'static str, &'static str, Act)| {
         view! {
-            <button class="btn bare tool" aria-keyshortcuts=key title=move || view.key(name)
-                aria-label=move || format!("{} {key}", view.key(name)) on:click=move |_| act(meant)>
+            <button class="btn bare tool" aria-keyshortcuts=key title=view.label(name)
+                aria-label=words(move || format!("{} {key}", view.key(name))) on:click=pushed(move || act(meant))>
                 <IconOf icon=icon/><kbd class="kbd">{key}</kbd>
             </button>
         }
     };
     view! {
         <header class="head">
-            <h1 class="brand"><Mark/><span class="word">{move || view.key("page.name")}</span></h1>
+            <h1 class="brand"><Mark/><span class="word">{view.label("page.name")}</span></h1>
             <Task/>
             <Caption/>
             <span class="right">
-                <button class="btn bare meta" aria-keyshortcuts="N" title=move || view.key("run.title")
-                    on:click=move |_| act(Act::Setup)>{meta}<kbd class="kbd">"N"</kbd></button>
+                <button class="btn bare meta" aria-keyshortcuts="N" title=view.label("run.title")
+                    on:click=pushed(move || act(Act::Setup))>{meta}<kbd class="kbd">"N"</kbd></button>
                 {BUTTONS.map(button)}
-                <button class="btn bare" on:click=move |_| view.speak(view.language.get().other())
-                    lang=move || view.language.get().other().tag()
-                    aria-label=move || view.key("page.head.language.label")>
-                    {move || view.key("page.head.language")}
+                <button class="btn bare" on:click=pushed(move || view.speak(view.language.get().other()))
+                    lang=words(move || view.language.get().other().tag().to_owned())
+                    aria-label=view.label("page.head.language.label")>
+                    {view.label("page.head.language")}
                 </button>
-                <button class="btn bare sq" aria-label=theme title=theme
-                    on:click=move |_| view.theme.update(|theme| *theme = theme.next())>
+                <button class="btn bare sq" aria-label=words(theme) title=words(theme)
+                    on:click=pushed(move || view.theme.update(|theme| *theme = theme.next()))>
                     <IconOf icon=Icon::Theme/>
                 </button>
             </span>

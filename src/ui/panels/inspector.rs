@@ -14,6 +14,7 @@ use crate::picture::shape::Drawing;
 use crate::picture::target::Target;
 use crate::text::Phrase;
 use crate::ui::icon::IconOf;
+use crate::ui::live::{Lines, Words, lines, part, pushed, truth, words};
 use crate::ui::mirror::use_mirror;
 use crate::ui::scene::use_scene;
 use crate::ui::view::{Lower, Over, View, use_view};
@@ -24,15 +25,13 @@ pub fn Inspector() -> impl IntoView {
     let (view, scene) = (use_view(), use_scene());
     let something = Memo::new(move |_| scene.inspector.with(Option::is_some));
     view! {
-        <section class="insp" id="inspector" aria-label=move || view.key("page.panel.selected")>
+        <section class="insp" id="inspector" aria-label=view.label("page.panel.selected")>
             <PanelHead figure="page.figure.selected" name="page.panel.selected">
-                <button class="btn bare sq" aria-label=move || view.key("page.close") on:click=move |_| view.selected.set(None)>
+                <button class="btn bare sq" aria-label=view.label("page.close") on:click=pushed(move || view.selected.set(None))>
                     <IconOf icon=Icon::Close/>
                 </button>
             </PanelHead>
-            <Show when=move || something.get() fallback=move || view! { <p class="note">{move || view.key("page.nothing-selected")}</p> }>
-                <Selected/>
-            </Show>
+            {part(move || Some(if something.get() { selected() } else { nothing(view) }))}
         </section>
     }
 }
@@ -43,19 +42,19 @@ fn read<T: Default>(read: impl Fn(&InspectorPicture) -> T) -> T {
     scene.inspector.with(|picture| picture.as_ref().map(&read).unwrap_or_default())
 }
 
-fn words(
-    view: View,
-    phrase: impl Fn(&InspectorPicture) -> Phrase + Copy + Send + 'static,
-) -> impl Fn() -> String + Copy {
+fn said(view: View, phrase: fn(&InspectorPicture) -> Phrase) -> Words {
     let scene = use_scene();
-    move || {
+    words(move || {
         let phrase = scene.inspector.with(|picture| picture.as_ref().map(phrase));
         phrase.map(|phrase| view.say(&phrase)).unwrap_or_default()
-    }
+    })
 }
 
-#[component]
-fn Selected() -> impl IntoView {
+fn nothing(view: View) -> AnyView {
+    view! { <p class="note">{view.label("page.nothing-selected")}</p> }.into_any()
+}
+
+fn selected() -> AnyView {
     let (view, scene) = (use_view(), use_scene());
     let of = move |pick: fn(&InspectorPicture) -> Vec<Link>| {
         Memo::new(move |_| scene.inspector.with(|p| p.as_ref().map(pick).unwrap_or_default()))
@@ -77,18 +76,19 @@ fn Selected() -> impl IntoView {
         let of = |event| mirror.with(|lab| logs::of_event(lab, event));
         event.map(of).unwrap_or_default()
     });
-    let back = move || view.say(&Phrase::key("page.chain.back").with("n", causes.with(Vec::len)));
+    let back =
+        words(move || view.say(&Phrase::key("page.chain.back").with("n", causes.with(Vec::len))));
     view! {
         <div class="sec who">
             <SignOf/>
             <div>
-                <div class="name">{words(view, |picture| picture.name.clone())}</div>
-                <div class="exact">{words(view, |picture| Phrase::raw(&picture.exact))}</div>
-                <div class="state">{words(view, |picture| picture.state.clone())}</div>
+                <div class="name">{said(view, |picture| picture.name.clone())}</div>
+                <div class="exact">{said(view, |picture| Phrase::raw(&picture.exact))}</div>
+                <div class="state">{said(view, |picture| picture.state.clone())}</div>
             </div>
         </div>
         <dl class="facts sec">
-            {move || facts.get().into_iter().map(|fact| fact_line(view, fact)).collect_view()}
+            {lines(move || facts.get().into_iter().map(|fact| fact_line(view, fact)).collect())}
         </dl>
         <div class="sec verbs">
             <For each=move || verbs.get() key=|verb| verb.command.clone() let:verb>
@@ -96,18 +96,19 @@ fn Selected() -> impl IntoView {
             </For>
             {move || is_partition.get().then(|| open_files(view))}
         </div>
-        <div class="sec ends"><span class="lab good">{move || view.key("page.chain.so-what")}" ▾"</span></div>
+        <div class="sec ends"><span class="lab good">{view.label("page.chain.so-what")}" ▾"</span></div>
         <ol class="why sec">
-            {move || effects.get().into_iter().map(|link| link_line(view, link, "due")).collect_view()}
-            {move || now.get().into_iter().map(|link| link_line(view, link, "now")).collect_view()}
-            {move || logged.get().into_iter().map(log_line).collect_view()}
-            {move || causes.get().into_iter().map(|link| link_line(view, link, "")).collect_view()}
+            {links(view, effects, "due")}
+            {links(view, now, "now")}
+            {lines(move || logged.get().into_iter().map(log_line).collect())}
+            {links(view, causes, "")}
         </ol>
         <div class="sec ends">
-            <span class="lab cause">{move || view.key("page.chain.why")}" ▴"</span>
+            <span class="lab cause">{view.label("page.chain.why")}" ▴"</span>
             <span class="lab">{back}</span>
         </div>
     }
+    .into_any()
 }
 
 #[component]
@@ -127,24 +128,24 @@ fn SignOf() -> impl IntoView {
         })
     });
     view! {
-        <svg class="draw sign" class:none=move || drawing.with(|d| d.shapes.is_empty())
+        <svg class="draw sign" class:none=truth(move || drawing.with(|d| d.shapes.is_empty()))
             width="76" height="76" viewBox="0 0 76 76" aria-hidden="true">
             <Drawn drawing=drawing/>
         </svg>
     }
 }
 
-fn fact_line(view: View, fact: Fact) -> impl IntoView {
+fn fact_line(view: View, fact: Fact) -> AnyView {
     let value = view.say(&fact.value);
     let shown = match (fact.target, fact.quoted) {
         (Some(target), quoted) => view! {
-            <button class="link" class:mono=quoted on:click=move |_| view.select(target.clone())>{value}</button>
+            <button class="link" class:mono=quoted on:click=pushed(move || view.select(target.clone()))>{value}</button>
         }
         .into_any(),
         (None, true) => view! { <code>{value}</code> }.into_any(),
         (None, false) => value.into_any(),
     };
-    view! { <dt>{super::explained(view, &view.say(&fact.name))}</dt><dd>{shown}</dd> }
+    view! { <dt>{super::explained(view, &view.say(&fact.name))}</dt><dd>{shown}</dd> }.into_any()
 }
 
 #[component]
@@ -156,40 +157,44 @@ fn VerbOf(verb: Verb) -> impl IntoView {
     let name = verb.name;
     view! {
         <button class="verb" title=verb.command.clone() data-command=verb.command aria-keyshortcuts=shortcut
-            on:click=move |_| scene.send(&command)>
-            <IconOf icon=verb.icon/>{move || view.say(&name)}{key.map(|key| view! { <kbd class="kbd">{key}</kbd> })}
+            on:click=pushed(move || scene.send(&command))>
+            <IconOf icon=verb.icon/>{words(move || view.say(&name))}{key.map(|key| view! { <kbd class="kbd">{key}</kbd> })}
         </button>
     }
 }
 
 /// A partition's files are opened in the seat of the lanes.
 fn open_files(view: View) -> AnyView {
-    let open = move |_| {
+    let open = move || {
         view.lower.set(Lower::Files);
         if view.over.get_untracked() == Over::Sheet {
             view.over.set(Over::Nothing);
         }
     };
     view! {
-        <button class="verb" aria-keyshortcuts="O" on:click=open>
-            <IconOf icon=Icon::Console/>{move || view.key("files.open")}<kbd class="kbd">"O"</kbd>
+        <button class="verb" aria-keyshortcuts="O" on:click=pushed(open)>
+            <IconOf icon=Icon::Console/>{view.label("files.open")}<kbd class="kbd">"O"</kbd>
         </button>
     }
     .into_any()
 }
 
 /// What the process wrote into its log at that moment.
-fn log_line(line: LogLine) -> impl IntoView {
+fn log_line(line: LogLine) -> AnyView {
     let LogLine { time, level, words, .. } = line;
-    view! { <li class="logged"><code>{time}" "{level}" "{words}</code></li> }
+    view! { <li class="logged"><code>{time}" "{level}" "{words}</code></li> }.into_any()
 }
 
-fn link_line(view: View, link: Link, class: &'static str) -> impl IntoView {
+fn links(view: View, links: Memo<Vec<Link>>, class: &'static str) -> Lines {
+    lines(move || links.get().into_iter().map(|link| link_line(view, link, class)).collect())
+}
+
+fn link_line(view: View, link: Link, class: &'static str) -> AnyView {
     let you = if link.by_you { " you" } else { "" };
     let said = view.say(&link.words);
     let words = match link.event {
         Some(event) => view! {
-            <button on:click=move |_| view.select(Target::Event(event))>{said}</button>
+            <button on:click=pushed(move || view.select(Target::Event(event)))>{said}</button>
         }
         .into_any(),
         None => said.into_any(),
@@ -200,4 +205,5 @@ fn link_line(view: View, link: Link, class: &'static str) -> impl IntoView {
             {words}
         </li>
     }
+    .into_any()
 }

@@ -23,6 +23,7 @@ use crate::sim::{EventId, Moment, SimTime};
 use crate::text::Phrase;
 use crate::ui::keys::Act;
 use crate::ui::lanes_paint::{Ink, paint};
+use crate::ui::live::{follow, in_words, pushed, truth, words};
 use crate::ui::mirror::{Mirror, use_mirror};
 use crate::ui::view::{View, is_narrow, use_view};
 
@@ -52,21 +53,21 @@ pub fn Lanes(
         (window(view, mirror, scale.get_untracked(), size), size)
     };
     paint_when_changed(canvas, picture, (view, mirror), size);
-    let room = move || format!("{}px", picture.with(|picture| picture.height / 10));
+    let room = words(move || format!("{}px", picture.with(|picture| picture.height / 10)));
     measure(canvas, size);
     let names = Memo::new(move |_| {
         picture.with(|picture| picture.rows.iter().map(row).collect::<Vec<_>>())
     });
     view! {
-        <section class="lanes" id="lanes" style=("--room", room) aria-label=move || view.key("page.panel.lanes")>
+        <section class="lanes" id="lanes" style=("--room", room) aria-label=view.label("page.panel.lanes")>
             <PanelHead figure="page.figure.lanes" name="page.panel.lanes">
-                <button class="btn bare" aria-keyshortcuts="P" aria-pressed=move || view.pinned.get().is_some().to_string()
-                    title=move || view.key("page.key.pin") on:click=move |_| act(Act::Pin)>
-                    {move || view.key("page.lanes.pin")}<kbd class="kbd">"P"</kbd>
+                <button class="btn bare" aria-keyshortcuts="P" aria-pressed=in_words(move || view.pinned.get().is_some())
+                    title=view.label("page.key.pin") on:click=pushed(move || act(Act::Pin))>
+                    {view.label("page.lanes.pin")}<kbd class="kbd">"P"</kbd>
                 </button>
-                <button class="btn bare" aria-keyshortcuts="F" aria-pressed=move || view.fit.get().to_string()
-                    title=move || view.key("page.key.fit") on:click=move |_| act(Act::Fit)>
-                    {move || view.key("page.lanes.fit")}<kbd class="kbd">"F"</kbd>
+                <button class="btn bare" aria-keyshortcuts="F" aria-pressed=in_words(move || view.fit.get())
+                    title=view.label("page.key.fit") on:click=pushed(move || act(Act::Fit))>
+                    {view.label("page.lanes.fit")}<kbd class="kbd">"F"</kbd>
                 </button>
             </PanelHead>
             <ul class="lane-names">
@@ -125,20 +126,22 @@ fn Name(
     let target = target(mirror, lane);
     let is_selected = {
         let target = target.clone();
-        move || target.is_some() && view.selected.get() == target
+        truth(move || target.is_some() && view.selected.get() == target)
     };
     let read = move |part: fn(&Named) -> &Phrase| {
-        named.with(|named| named.as_ref().map(|named| view.say(part(named))))
+        let said = move |named: &Named| view.say(part(named));
+        words(move || named.with(|named| named.as_ref().map(said).unwrap_or_default()))
     };
-    let place = move || format!("{}px", named.with(|n| n.as_ref().map_or(0, |n| n.top / 10)));
+    let place =
+        words(move || format!("{}px", named.with(|n| n.as_ref().map_or(0, |n| n.top / 10))));
     view! {
         <li style=("--place", place)>
             <button class="lane-name" class:sel=is_selected
-                class:gone=move || named.with(|n| n.as_ref().is_some_and(|n| n.gone))
-                class:strong=move || named.with(|n| n.as_ref().is_some_and(|n| n.strong))
-                on:click=move |_| if let Some(target) = &target { view.select(target.clone()) }>
-                <span class="name">{move || read(|named| &named.name)}</span>
-                <span class="state num">{move || read(|named| &named.state)}</span>
+                class:gone=truth(move || named.with(|n| n.as_ref().is_some_and(|n| n.gone)))
+                class:strong=truth(move || named.with(|n| n.as_ref().is_some_and(|n| n.strong)))
+                on:click=pushed(move || target.iter().for_each(|target| view.select(target.clone())))>
+                <span class="name">{read(|named| &named.name)}</span>
+                <span class="state num">{read(|named| &named.state)}</span>
             </button>
         </li>
     }
@@ -265,7 +268,7 @@ fn measure(canvas: NodeRef<html::Canvas>, size: RwSignal<Size>) {
             size.set(now);
         }
     };
-    Effect::new(move |_| {
+    follow(move || {
         let Some(seat) = canvas.get().and_then(|canvas| canvas.parent_element()) else { return };
         let look = Closure::<dyn Fn()>::new(look);
         if let Ok(observer) = ResizeObserver::new(look.as_ref().unchecked_ref()) {
@@ -282,7 +285,7 @@ fn paint_when_changed(
     (view, mirror): (View, Mirror),
     size: RwSignal<Size>,
 ) {
-    Effect::new(move |_| {
+    follow(move || {
         let Some(canvas) = canvas.get() else { return };
         let _ = view.theme.get();
         let size = size.get();

@@ -8,6 +8,7 @@ use leptos::prelude::*;
 use super::PanelHead;
 use crate::picture::laws::{LawRow, Stand, laws};
 use crate::picture::target::Target;
+use crate::ui::live::{lines, part, pushed, words};
 use crate::ui::mirror::use_mirror;
 use crate::ui::view::{Lower, View, use_view};
 
@@ -15,7 +16,7 @@ use crate::ui::view::{Lower, View, use_view};
 #[component]
 pub fn Laws() -> impl IntoView {
     let view = use_view();
-    move || (view.lower.get() == Lower::Laws).then(|| shown(view))
+    part(move || (view.lower.get() == Lower::Laws).then(|| shown(view)))
 }
 
 fn shown(view: View) -> AnyView {
@@ -24,13 +25,13 @@ fn shown(view: View) -> AnyView {
         mirror.track_trace();
         mirror.with(laws)
     });
-    let summary = move || picture.with(|picture| view.say(&picture.summary));
-    let rows = move || {
+    let summary = words(move || picture.with(|picture| view.say(&picture.summary)));
+    let rows = lines(move || {
         let rows = picture.with(|picture| picture.rows.clone());
-        rows.into_iter().map(|law| row(view, law)).collect_view()
-    };
+        rows.into_iter().map(|law| row(view, law)).collect()
+    });
     view! {
-        <section class="console laws" id="laws" tabindex="0" aria-label=move || view.key("page.panel.laws")>
+        <section class="console laws" id="laws" tabindex="0" aria-label=view.label("page.panel.laws")>
             <PanelHead figure="page.figure.lanes" name="page.panel.laws">
                 <span class="k" role="status">{summary}</span>
             </PanelHead>
@@ -48,10 +49,10 @@ fn row(view: View, law: LawRow) -> AnyView {
     };
     let breach = law.breach.map(|breach| {
         let event = breach.event;
-        let select = move |_| {
+        let select = pushed(move || {
             view.select(Target::Event(event));
             view.show_selected();
-        };
+        });
         view! {
             <button class="link num" on:click=select>{view.say(&breach.when)}</button>
             <code>{breach.what}</code>

@@ -19,6 +19,7 @@ pub mod tree;
 use leptos::prelude::*;
 
 use crate::picture::legend::{self, Spoken};
+use crate::ui::live::pushed;
 use crate::ui::view::{Over, View, use_view};
 
 /// A text in which words of the field are explained: on the pointer, on the focus, and by a click
@@ -29,7 +30,7 @@ pub fn explained(view: View, text: &str) -> AnyView {
         Spoken::Plain(words) => words.to_string().into_any(),
         Spoken::Word(word, means) => view! {
             <button class="term" data-means=view.key(means) aria-description=view.key(means)
-                on:click=move |_| view.lay(Over::Legend)>{word.to_string()}</button>
+                on:click=pushed(move || view.lay(Over::Legend))>{word.to_string()}</button>
         }
         .into_any(),
     };
@@ -51,8 +52,8 @@ pub fn PanelHead(
     view! {
         <div class="phead">
             <h2 class="title">
-                <span class="fig">{move || view.key(figure)}</span>
-                <span class="lab">{move || view.key(name)}</span>
+                <span class="fig">{view.label(figure)}</span>
+                <span class="lab">{view.label(name)}</span>
             </h2>
             <span class="tools">{children.map(|children| children())}</span>
         </div>

@@ -17,6 +17,7 @@ use crate::picture::palette::{self, Does, Entry};
 use crate::text::{self, Phrase};
 use crate::ui::icon::IconOf;
 use crate::ui::keys::{Act, KEYS};
+use crate::ui::live::{follow, part, pushed, truth};
 use crate::ui::mirror::use_mirror;
 use crate::ui::panels::run_text;
 use crate::ui::panels::stage::Drawn;
@@ -47,7 +48,7 @@ pub fn Overlay(
         })
     };
     keep_focus(view);
-    move || {
+    part(move || {
         let over = view.over.get();
         let on = (view, scene, visit);
         let (name, inside) = match over {
@@ -63,9 +64,9 @@ pub fn Overlay(
         Some(view! {
             <div class="help" role="dialog" aria-modal="true" aria-labelledby="help-title" on:keydown=walk>
                 <div class="phead">
-                    <h2 class="title" id="help-title">{move || view.key(name)}</h2>
-                    <button class="btn bare sq" on:click=move |_| view.up()
-                        data-first=(over == Over::Legend).then_some("") aria-label=move || view.key("page.close")>
+                    <h2 class="title" id="help-title">{view.label(name)}</h2>
+                    <button class="btn bare sq" on:click=pushed(move || view.up())
+                        data-first=(over == Over::Legend).then_some("") aria-label=view.label("page.close")>
                         <IconOf icon=Icon::Close/>
                     </button>
                 </div>
@@ -73,21 +74,22 @@ pub fn Overlay(
             </div>
         }
         .into_any())
-    }
+    })
 }
 
 /// A list takes the focus; when it closes, the focus returns to where it was.
 fn keep_focus(view: View) {
     let before = StoredValue::new_local(None::<web_sys::HtmlElement>);
-    Effect::new(move |was: Option<bool>| {
+    let mut was = false;
+    follow(move || {
         let is = view.over.get().is_list();
-        if is && was != Some(true) {
+        if is && !was {
             // What is on the stage is no HTML element, and takes the focus by the same call.
             before.set_value(document().active_element().map(|e| e.unchecked_into()));
         }
         if is {
             request_animation_frame(|| focus_first(".help [data-first]"));
-        } else if was == Some(true) {
+        } else if was {
             // Once the list is gone, for it takes the focus with it.
             request_animation_frame(move || {
                 let lost = document().active_element().is_none_or(|e| e.tag_name() == "BODY");
@@ -97,15 +99,15 @@ fn keep_focus(view: View) {
                 }
             });
         }
-        is
+        was = is;
     });
 }
 
 /// The blank page is a button that brings everything back.
 fn blank(view: View) -> impl IntoView {
     view! {
-        <button class="blank" on:click=move |_| view.up()>
-            {move || view.key("page.blank")}
+        <button class="blank" on:click=pushed(move || view.up())>
+            {view.label("page.blank")}
         </button>
     }
 }
@@ -174,27 +176,27 @@ fn walk(event: KeyboardEvent) {
 fn help(view: View, act: impl Fn(Act) + Copy + 'static) -> impl IntoView {
     let line = |key: &'static crate::ui::keys::Key| {
         let first = (key.shown == "Space").then_some("");
-        let push = move |_| {
+        let push = pushed(move || {
             view.over.set(Over::Nothing);
             act(key.act);
-        };
+        });
         view! {
             <button class="verb" data-first=first on:click=push>
-                {move || view.key(key.name)}<kbd class="kbd">{key.shown}</kbd>
+                {view.label(key.name)}<kbd class="kbd">{key.shown}</kbd>
             </button>
         }
     };
-    let about = text::about_the_model().map(|key| view! { <li>{move || view.key(key)}</li> });
+    let about = text::about_the_model().map(|key| view! { <li>{view.label(key)}</li> });
     view! {
-        <p class="note">{move || view.key("page.help.about")}</p>
+        <p class="note">{view.label("page.help.about")}</p>
         <details class="model">
-            <summary>{move || view.key("page.help.model")}</summary>
+            <summary>{view.label("page.help.model")}</summary>
             <ul>{about.collect_view()}</ul>
         </details>
         <label class="keys-on">
-            <input type="checkbox" prop:checked=move || view.single_keys.get()
+            <input type="checkbox" prop:checked=truth(move || view.single_keys.get())
                 on:change=move |_| view.single_keys.update(|on| *on = !*on)/>
-            {move || view.key("page.head.keys")}
+            {view.label("page.head.keys")}
         </label>
         <div class="sec">{KEYS.iter().map(line).collect_view()}</div>
     }
@@ -234,7 +236,7 @@ fn list(entries: Vec<Entry>, on: (View, Scene, Visit), keys: Option<Keys>) -> An
         for (words, shown, push) in keys.iter().filter(|(words, ..)| fits(words)) {
             let push = push.clone();
             let line = view! {
-                <button class="verb" on:click=move |_| push()>{words.clone()}<kbd class="kbd">{*shown}</kbd></button>
+                <button class="verb" on:click=pushed(move || push())>{words.clone()}<kbd class="kbd">{*shown}</kbd></button>
             };
             lines.push(line.into_any());
         }
@@ -258,8 +260,8 @@ fn list(entries: Vec<Entry>, on: (View, Scene, Visit), keys: Option<Keys>) -> An
         view! {
             <div class="field">
                 <IconOf icon=Icon::Search/>
-                <input type="search" data-first=finds.then_some("") aria-label=move || view.key("page.key.find")
-                    placeholder=move || view.key(what) on:keydown=enter
+                <input type="search" data-first=finds.then_some("") aria-label=view.label("page.key.find")
+                    placeholder=view.label(what) on:keydown=enter
                     on:input=move |event| typed.set(event_target_value(&event))/>
             </div>
         }
@@ -274,14 +276,14 @@ fn line(
     (view, scene, visit): (View, Scene, Visit),
     first: bool,
 ) -> impl IntoView {
-    let push = move |_| {
+    let push = pushed(move || {
         view.over.set(Over::Nothing);
         match &entry.does {
             Does::Select(target) => view.select(target.clone()),
             Does::Send(command) => scene.send(command),
             Does::Begin(number) => begin(visit, scene, *number),
         }
-    };
+    });
     let key =
         (entry.key.trim() != "").then(|| view! { <kbd class="kbd">{entry.key.clone()}</kbd> });
     let mut said = words.split(" | ").map(str::to_owned);

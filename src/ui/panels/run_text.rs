@@ -6,6 +6,7 @@
 use leptos::prelude::*;
 
 use crate::picture::run_text::{self, CHOICES, SettingRow};
+use crate::ui::live::{in_words, lines, part_while, pushed, truth, words};
 use crate::text::Phrase;
 use crate::ui::mirror::use_mirror;
 use crate::ui::scene::use_scene;
@@ -28,38 +29,38 @@ pub fn panel() -> AnyView {
     let text = RwSignal::new(mirror.with(|lab| lab.whole().to_string()));
     let read =
         Memo::new(move |_| text.with(|text| run_text::read(text).map_err(|t| t.to_string())));
-    let begin = move |_| {
+    let begin = move || {
         if let Ok(recording) = read.get_untracked() {
             view.over.set(Over::Nothing);
             visit.begin(recording);
             scene.step();
         }
     };
-    let afresh = move |_| text.update(|text| *text = run_text::afresh(text));
-    let settings = move || {
+    let afresh = move || text.update(|text| *text = run_text::afresh(text));
+    let settings = lines(move || {
         let rows = read.with(|read| read.as_ref().map(|r| run_text::settings(&r.setup)).ok());
-        rows.unwrap_or_default().into_iter().map(|row| setting(text, row)).collect_view()
-    };
+        rows.unwrap_or_default().into_iter().map(|row| setting(text, row)).collect()
+    });
     let is_wrong = move || read.with(Result::is_err);
-    let wrong = move || read.with(|read| read.as_ref().err().cloned());
+    let wrong = words(move || read.with(|read| read.as_ref().err().cloned().unwrap_or_default()));
     let example =
         move || view.say(&Phrase::key("run.example").with("example", "at 20.0 kill broker1"));
     view! {
-        <p class="note">{move || view.key("run.note")}</p>
+        <p class="note">{view.label("run.note")}</p>
         <div class="choices">{CHOICES.map(|name| choice(view, text, name))}</div>
         <details class="model">
-            <summary>{move || view.key("run.settings")}</summary>
+            <summary>{view.label("run.settings")}</summary>
             <div class="settings">{settings}</div>
         </details>
-        <textarea rows="9" spellcheck="false" wrap="off" aria-label=move || view.key("run.text")
-            aria-invalid=move || is_wrong().to_string()
+        <textarea rows="9" spellcheck="false" wrap="off" aria-label=view.label("run.text")
+            aria-invalid=in_words(is_wrong)
             prop:value=text on:input=move |event| text.set(event_target_value(&event))/>
         <p class="note wrong" role="status">{wrong}</p>
-        <Show when=is_wrong><p class="note">{example}</p></Show>
+        {part_while(is_wrong, move || view! { <p class="note">{words(example)}</p> })}
         <div class="begin">
-            <button class="btn" on:click=afresh>{move || view.key("run.afresh")}</button>
-            <button class="btn ink" prop:disabled=is_wrong on:click=begin>
-                {move || view.key("run.begin")}
+            <button class="btn" on:click=pushed(afresh)>{view.label("run.afresh")}</button>
+            <button class="btn ink" prop:disabled=truth(is_wrong) on:click=pushed(begin)>
+                {view.label("run.begin")}
             </button>
         </div>
     }
@@ -71,7 +72,7 @@ fn choice(view: View, text: RwSignal<String>, name: &'static str) -> AnyView {
     let now = Memo::new(move |_| {
         text.with(|text| run_text::read(text).map(|run| run_text::chosen(&run.setup, name)).ok())
     });
-    let shown = move || now.get().unwrap_or_default();
+    let shown = words(move || now.get().unwrap_or_default());
     let set = move |value: String| text.update(|text| *text = run_text::with(text, name, &value));
     let offered = run_text::offered(name);
     let first = (name == CHOICES[0]).then_some("");
@@ -84,7 +85,7 @@ fn choice(view: View, text: RwSignal<String>, name: &'static str) -> AnyView {
     } else {
         let option = |value: String| {
             let (name, is_now) = (value.clone(), value.clone());
-            let is_now = move || now.with(|now| now.as_ref() == Some(&is_now));
+            let is_now = truth(move || now.with(|now| now.as_ref() == Some(&is_now)));
             view! { <option value=value prop:selected=is_now>{name}</option> }
         };
         view! {
@@ -94,7 +95,7 @@ fn choice(view: View, text: RwSignal<String>, name: &'static str) -> AnyView {
         }
         .into_any()
     };
-    view! { <label><span>{move || view.key(called(name))}</span>{field}</label> }.into_any()
+    view! { <label><span>{view.label(called(name))}</span>{field}</label> }.into_any()
 }
 
 /// One setting by its real name.

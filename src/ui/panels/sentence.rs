@@ -11,6 +11,7 @@ use crate::picture::sentence::{Chip, Field, SentencePicture};
 use crate::picture::target::Target;
 use crate::text::{Catalog, Phrase, Piece};
 use crate::ui::icon::IconOf;
+use crate::ui::live::{follow, lines, part_while, pushed, truth, words};
 use crate::ui::mirror::use_mirror;
 use crate::ui::panels::guide::{Question, Verdict};
 use crate::ui::playback::use_playback;
@@ -23,15 +24,16 @@ use crate::ui::visit::use_visit;
 pub fn Sentence() -> impl IntoView {
     let (view, scene, playback) = (use_view(), use_scene(), use_playback());
     let mirror = use_mirror();
-    let words = move || {
+    let pieces = move || {
         let catalog = view.catalog();
         if let Some(lasting) = mirror.lasting.get() {
-            return Some(vec![lasting.into_any()]);
+            return vec![lasting.into_any()];
         }
         if let Some(refusal) = mirror.refusal() {
-            return Some(vec![view! { <em class="refusal">{refusal}</em> }.into_any()]);
+            return vec![view! { <em class="refusal">{refusal}</em> }.into_any()];
         }
-        scene.sentence.with(|sentence| sentence.as_ref().map(|said| spoken(view, &catalog, said)))
+        let said = |said: &SentencePicture| spoken(view, &catalog, said);
+        scene.sentence.with(|sentence| sentence.as_ref().map(said).unwrap_or_default())
     };
     let act = move || {
         let name = scene.inspector.with(|picture| picture.as_ref().map(|p| p.name.clone()));
@@ -47,35 +49,50 @@ pub fn Sentence() -> impl IntoView {
     let asks = move || visit.guess().is_some();
     let by_you = move || scene.sentence.with(|said| said.as_ref().is_some_and(|s| s.by_you));
     let holds = move || mirror.lasting.with(Option::is_some);
-    let read = move |_| {
+    let read = move || {
         mirror.lasting.set(None);
         playback.playing.set(true);
     };
-    let next = move |_| {
+    let next = move || {
         scene.step();
         playback.run_to_next();
     };
-    view! {
-        <section class="say" id="sentence" class:ask=asks aria-label=move || view.key("page.panel.sentence")>
-            <Show when=asks><Question/></Show>
-            <Show when=move || !asks()>
-            <Show when=by_you>
-                <svg class="draw dm" width="20" height="20" viewBox="0 0 20 20" aria-hidden="true">
-                    <path d="M10 1l9 9l-9 9l-9 -9z" class="userd"></path>
-                    <text x="10" y="13" text-anchor="middle" class="userdt">{move || view.key("page.you.initial")}</text>
-                </svg>
-            </Show>
-            <p><Verdict/>{words}</p>
-            <Show when=holds fallback=move || view! {
-            <button class="btn act" on:click=move |_| view.lay(sheet())>{act}</button>
-            <button class="btn why-button" aria-keyshortcuts="[" on:click=move |_| scene.ask_why()>
-                <IconOf icon=Icon::Why/>{move || view.key("page.why")}<kbd class="kbd">"["</kbd>
+    let you = move || {
+        view! {
+            <svg class="draw dm" width="20" height="20" viewBox="0 0 20 20" aria-hidden="true">
+                <path d="M10 1l9 9l-9 9l-9 -9z" class="userd"></path>
+                <text x="10" y="13" text-anchor="middle" class="userdt">{view.label("page.you.initial")}</text>
+            </svg>
+        }
+    };
+    let begin = move || {
+        view! {
+            <button class="btn ink" on:click=pushed(read)>{view.label("page.link.begin")}</button>
+        }
+    };
+    let go_on = move || {
+        view! {
+            <button class="btn act" on:click=pushed(move || view.lay(sheet()))>{words(act)}</button>
+            <button class="btn why-button" aria-keyshortcuts="[" on:click=pushed(move || scene.ask_why())>
+                <IconOf icon=Icon::Why/>{view.label("page.why")}<kbd class="kbd">"["</kbd>
             </button>
-            <button class="btn ink" aria-keyshortcuts="E" on:click=next>{move || view.key("page.next")}<IconOf icon=Icon::Next/></button>
-            }>
-                <button class="btn ink" on:click=read>{move || view.key("page.link.begin")}</button>
-            </Show>
-            </Show>
+            <button class="btn ink" aria-keyshortcuts="E" on:click=pushed(next)>
+                {view.label("page.next")}<IconOf icon=Icon::Next/>
+            </button>
+        }
+    };
+    let bar = move || {
+        view! {
+            {part_while(by_you, you)}
+            <p><Verdict/>{lines(pieces)}</p>
+            {part_while(holds, begin)}
+            {part_while(move || !holds(), go_on)}
+        }
+    };
+    view! {
+        <section class="say" id="sentence" class:ask=truth(asks) aria-label=view.label("page.panel.sentence")>
+            {part_while(asks, || view! { <Question/> })}
+            {part_while(move || !asks(), bar)}
         </section>
     }
 }
@@ -91,7 +108,7 @@ pub fn Spoken() -> impl IntoView {
     let waits = StoredValue::new(false);
     let event =
         Memo::new(move |_| scene.sentence.with(|said| said.as_ref().map(|s| (s.key, s.event))));
-    Effect::new(move || {
+    follow(move || {
         // Read, not only tracked: a memo that nobody has read watches nothing.
         event.get();
         if waits.get_value() {
@@ -108,7 +125,7 @@ pub fn Spoken() -> impl IntoView {
             PAUSE,
         );
     });
-    view! { <div class="spoken" role="log" aria-live="polite">{move || said.get()}</div> }
+    view! { <div class="spoken" role="log" aria-live="polite">{words(move || said.get())}</div> }
 }
 
 fn spoken(view: View, catalog: &Catalog, sentence: &SentencePicture) -> Vec<AnyView> {
@@ -136,10 +153,10 @@ fn chip(view: View, catalog: &Catalog, field: &Field) -> AnyView {
 fn pointing(view: View, class: &'static str, words: String, target: Target) -> AnyView {
     let is_selected = {
         let target = target.clone();
-        move || view.selected.get().as_ref() == Some(&target)
+        truth(move || view.selected.get().as_ref() == Some(&target))
     };
     view! {
-        <button class=class class:sel=is_selected on:click=move |_| view.select(target.clone())>
+        <button class=class class:sel=is_selected on:click=pushed(move || view.select(target.clone()))>
             {words}
         </button>
     }

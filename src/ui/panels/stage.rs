@@ -17,6 +17,7 @@ use crate::picture::target::Target;
 use crate::sim::OrdMap;
 use crate::text::Language;
 use crate::ui::draw;
+use crate::ui::live::{follow, in_words, pushed, truth, words};
 use crate::ui::mirror::use_mirror;
 use crate::ui::moving;
 use crate::ui::playback::use_playback;
@@ -60,17 +61,19 @@ pub fn Stage() -> impl IntoView {
             view.select(Target::Event(message));
         }
     };
-    let view_box = move || plate.with(|plate| format!("0 0 {} {}", plate.size.0, plate.size.1));
+    let view_box =
+        words(move || plate.with(|plate| format!("0 0 {} {}", plate.size.0, plate.size.1)));
+    let is_large = truth(move || view.theme.get() == Theme::Projector);
     view! {
-        <section class="stage" id="stage" aria-label=move || view.key("page.panel.cluster")>
+        <section class="stage" id="stage" aria-label=view.label("page.panel.cluster")>
             <PanelHead figure="page.figure.cluster" name="page.panel.cluster">
-                <button class="btn bare" aria-keyshortcuts="M" on:click=move |_| view.lay(Over::Legend)>
-                    {move || view.key("legend.title")}<kbd class="kbd">"M"</kbd>
+                <button class="btn bare" aria-keyshortcuts="M" on:click=pushed(move || view.lay(Over::Legend))>
+                    {view.label("legend.title")}<kbd class="kbd">"M"</kbd>
                 </button>
             </PanelHead>
             <div class="picture" on:click=pick>
-                <svg class="draw" class:large=move || view.theme.get() == Theme::Projector viewBox=view_box role="group"
-                    aria-label=move || view.key("page.panel.cluster")>
+                <svg class="draw" class:large=is_large viewBox=view_box role="group"
+                    aria-label=view.label("page.panel.cluster")>
                     <defs>
                         <pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
                             <path d="M0 0V6" class="hatchline"></path>
@@ -106,25 +109,26 @@ pub fn Drawn(
     drawing: Signal<Drawing>,
 ) -> impl IntoView {
     let group = NodeRef::<svg::G>::new();
-    keep_drawn(group, move || drawing.get().shapes);
+    keep_drawn(group, Box::new(move || drawing.get().shapes));
     view! { <g node_ref=group aria-hidden="true"></g> }
 }
 
 /// Keeps the children of a group equal to a drawing, in the language in use.
-fn keep_drawn(group: NodeRef<svg::G>, shapes: impl Fn() -> Vec<Shape> + 'static) {
+fn keep_drawn(group: NodeRef<svg::G>, shapes: Box<dyn Fn() -> Vec<Shape>>) {
     let view = use_view();
-    Effect::new(move |before: Option<(Language, Vec<Shape>)>| {
+    let mut before: Option<(Language, Vec<Shape>)> = None;
+    follow(move || {
         let (language, now) = (view.language.get(), shapes());
         let Some(element) = group.get() else {
-            return (language, Vec::new());
+            return before = Some((language, Vec::new()));
         };
         let element: &Element = &element;
-        let old = before.filter(|(spoken, _)| *spoken == language).map(|(_, shapes)| shapes);
+        let old = before.take().filter(|(spoken, _)| *spoken == language).map(|(_, shapes)| shapes);
         if old.is_none() {
             element.set_text_content(None);
         }
         draw::patch(element, &old.unwrap_or_default(), &now, &view.catalog());
-        (language, now)
+        before = Some((language, now));
     });
 }
 
@@ -144,15 +148,15 @@ fn PartOf(
         let now = of.with(|(_, parts)| parts.get(&key).cloned());
         now.or_else(|| last.cloned()).unwrap_or_else(|| first.clone())
     });
-    keep_drawn(group, move || part.with(|part| part.drawing.shapes.clone()));
-    let label = move || part.with(|part| view.say(&part.label));
+    keep_drawn(group, Box::new(move || part.with(|part| part.drawing.shapes.clone())));
+    let label = words(move || part.with(|part| view.say(&part.label)));
     let is_selected = {
         let target = target.clone();
-        move || (view.selected.get().as_ref() == Some(&target)).to_string()
+        in_words(move || view.selected.get().as_ref() == Some(&target))
     };
     let again = Again::of(target.clone());
     let (process, session, kind) = marks(&target);
-    let at = move |side: fn(Hit) -> i32| move || part.with(|part| side(part.hit)).to_string();
+    let at = |side: fn(Hit) -> i32| words(move || part.with(|part| side(part.hit)).to_string());
     view! {
         <g class=format!("part {kind}")>
             <g node_ref=group aria-hidden="true"></g>
@@ -161,7 +165,7 @@ fn PartOf(
                 width=at(|hit| hit.1.0) height=at(|hit| hit.1.1)
                 data-process=process data-session=session
                 on:focus=move |_| view.select(target.clone())
-                on:click=move |_| again.click(view)></rect>
+                on:click=pushed(move || again.click(view))></rect>
         </g>
     }
 }

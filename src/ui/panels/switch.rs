@@ -6,6 +6,7 @@ use crate::lab::TakeId;
 use crate::picture::drawing::icon::Icon;
 use crate::picture::tree::Change;
 use crate::ui::icon::IconOf;
+use crate::ui::live::{in_words, part_while, pushed, truth, words};
 use crate::ui::mirror::use_mirror;
 use crate::ui::scene::use_scene;
 use crate::ui::view::{Lower, Seat, use_view};
@@ -29,30 +30,35 @@ pub fn Switch() -> impl IntoView {
         mirror.track_trace();
         mirror.with(|lab| (lab.current().0, lab.takes().len() as u16))
     });
-    let next = move |_| {
+    let next = move || {
         let (take, of) = takes.get_untracked();
         mirror.change(|lab| lab.switch(TakeId((take + 1) % of)));
+    };
+    let place = move || format!("{}/{}", takes.get().0 + 1, takes.get().1);
+    let take = move || {
+        view! {
+            <button class="take" on:click=pushed(next) aria-label=view.label("transport.takes")>
+                <IconOf icon=Icon::Branch/>{words(place)}
+            </button>
+        }
+    };
+    let count = move || {
+        view! { <span class="n">"•"{words(move || changed.get().to_string())}</span> }
     };
     let button = move |(seat, key): (Seat, &'static str)| {
         let on = move || view.seat.get() == seat && view.lower.get() == Lower::Lanes;
         view! {
-            <button class=format!("to-{}", seat.tag()) class:on=on aria-pressed=move || on().to_string()
-                on:click=move |_| view.show(seat)>
-                {move || view.key(key)}
-                <Show when=move || seat == Seat::Tree && !on() && changed.get() != 0>
-                    <span class="n">"•"{move || changed.get()}</span>
-                </Show>
+            <button class=format!("to-{}", seat.tag()) class:on=truth(on) aria-pressed=in_words(on)
+                on:click=pushed(move || view.show(seat))>
+                {view.label(key)}
+                {part_while(move || seat == Seat::Tree && !on() && changed.get() != 0, count)}
             </button>
         }
     };
     view! {
-        <nav class="seg" aria-label=move || view.key("page.switch")>
+        <nav class="seg" aria-label=view.label("page.switch")>
             {SEATS.map(button)}
-            <Show when=move || takes.get().1 != 1>
-                <button class="take" on:click=next aria-label=move || view.key("transport.takes")>
-                    <IconOf icon=Icon::Branch/>{move || format!("{}/{}", takes.get().0 + 1, takes.get().1)}
-                </button>
-            </Show>
+            {part_while(move || takes.get().1 != 1, take)}
         </nav>
     }
 }

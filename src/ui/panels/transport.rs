@@ -8,6 +8,7 @@ use crate::picture::drawing::seconds;
 use crate::picture::laws;
 use crate::text::Phrase;
 use crate::ui::icon::IconOf;
+use crate::ui::live::{Pushed, in_words, pushed, truth, words};
 use crate::ui::mirror::{Mirror, use_mirror};
 use crate::ui::playback::{PACES, Playback, use_playback};
 use crate::ui::scene::use_scene;
@@ -28,29 +29,29 @@ pub fn Transport() -> impl IntoView {
     };
     let play_icon =
         Signal::derive(move || if playback.playing.get() { Icon::Pause } else { Icon::Play });
-    let now = move || {
+    let now = words(move || {
         mirror.track_trace();
         view.say(&seconds(i32::try_from(mirror.tenths()).unwrap_or(i32::MAX)))
-    };
+    });
     view! {
-        <section class="trans" id="transport" aria-label=move || view.key("page.panel.transport")>
-            <Push icon=Icon::First name="page.key.start" shown="Home" push=move || playback.to_start()/>
-            <Push icon=Icon::Back name="page.key.back" shown="←" push=move || step(&|| playback.step(false))/>
-            <button class="btn ink play" on:click=move |_| playback.turn() aria-keyshortcuts="Space"
-                aria-pressed=move || playback.playing.get().to_string()
-                aria-label=move || view.key("page.key.play") title=move || titled(view, "page.key.play", "Space")>
+        <section class="trans" id="transport" aria-label=view.label("page.panel.transport")>
+            <Push icon=Icon::First name="page.key.start" shown="Home" push=pushed(move || playback.to_start())/>
+            <Push icon=Icon::Back name="page.key.back" shown="←" push=pushed(move || step(&|| playback.step(false)))/>
+            <button class="btn ink play" on:click=pushed(move || playback.turn()) aria-keyshortcuts="Space"
+                aria-pressed=in_words(move || playback.playing.get())
+                aria-label=view.label("page.key.play") title=words(move || titled(view, "page.key.play", "Space"))>
                 <IconOf icon=play_icon/>
             </button>
-            <Push icon=Icon::Forward name="page.key.forward" shown="→" push=move || step(&|| playback.step(true))/>
-            <Push icon=Icon::RunTo name="page.key.run" shown="E" push=move || step(&|| playback.run_to_next())/>
-            <Push icon=Icon::Last name="page.key.end" shown="End" push=move || playback.to_end()/>
+            <Push icon=Icon::Forward name="page.key.forward" shown="→" push=pushed(move || step(&|| playback.step(true)))/>
+            <Push icon=Icon::RunTo name="page.key.run" shown="E" push=pushed(move || step(&|| playback.run_to_next()))/>
+            <Push icon=Icon::Last name="page.key.end" shown="End" push=pushed(move || playback.to_end())/>
             <span class="vr"></span>
             <Paces playback=playback/>
             <span class="vr"></span>
             <span class="at">
-                <span class="k">{move || view.key("transport.at")}</span>
+                <span class="k">{view.label("transport.at")}</span>
                 <span class="num">{now}</span>
-                <span class="k">{move || edge(view, mirror)}</span>
+                <span class="k">{words(move || edge(view, mirror))}</span>
             </span>
             <span class="vr"></span>
             <Takes/>
@@ -72,14 +73,14 @@ fn turn(
     (lower, name, key): (Lower, &'static str, &'static str),
     broken: Memo<usize>,
 ) -> impl IntoView {
-    let count = move || match (lower, broken.get()) {
+    let count = words(move || match (lower, broken.get()) {
         (Lower::Laws, 1..) => format!(" •{}", broken.get()),
         _ => String::new(),
-    };
+    });
     view! {
-        <button class="btn bare" aria-keyshortcuts=key aria-pressed=move || (view.lower.get() == lower).to_string()
-            on:click=move |_| view.turn_lower(lower)>
-            {move || view.key(name)}{count}<kbd class="kbd">{key}</kbd>
+        <button class="btn bare" aria-keyshortcuts=key aria-pressed=in_words(move || view.lower.get() == lower)
+            on:click=pushed(move || view.turn_lower(lower))>
+            {view.label(name)}{count}<kbd class="kbd">{key}</kbd>
         </button>
     }
 }
@@ -98,12 +99,12 @@ fn Push(
     /// Its key on the keyboard.
     shown: &'static str,
     /// What it does.
-    push: impl Fn() + 'static,
+    push: Pushed,
 ) -> impl IntoView {
     let view = use_view();
     view! {
-        <button class="btn bare sq" on:click=move |_| push() aria-label=move || view.key(name)
-            title=move || titled(view, name, shown)>
+        <button class="btn bare sq" on:click=push aria-label=view.label(name)
+            title=words(move || titled(view, name, shown))>
             <IconOf icon=icon/>
         </button>
     }
@@ -129,14 +130,14 @@ fn Paces(
 ) -> impl IntoView {
     let view = use_view();
     let option = move |place: usize| {
-        let said = move || match PACES[place] {
+        let said = words(move || match PACES[place] {
             Pace::ByEvent => view.key("transport.pace.event"),
             Pace::Fixed(1_000) => view.key("transport.pace.real"),
             Pace::Fixed(slow @ 0..1_000) => format!("1 : {}", 1_000 / slow),
             Pace::Fixed(fast) => format!("{} : 1", fast / 1_000),
-        };
+        });
         view! {
-            <option value=place.to_string() selected=move || playback.pace.get() == place>
+            <option value=place.to_string() selected=truth(move || playback.pace.get() == place)>
                 {said}
             </option>
         }
@@ -148,7 +149,7 @@ fn Paces(
     };
     view! {
         <label class="pace">
-            <span class="k">{move || view.key("transport.pace")}</span>
+            <span class="k">{view.label("transport.pace")}</span>
             <select on:change=chosen>{(0..PACES.len()).map(option).collect_view()}</select>
         </label>
     }
@@ -167,12 +168,12 @@ fn Takes() -> impl IntoView {
         n => view.say(&Phrase::key("transport.what-if").with("n", n)),
     };
     view! {
-        <span class="takes" role="group" aria-label=move || view.key("transport.takes")>
+        <span class="takes" role="group" aria-label=view.label("transport.takes")>
             <IconOf icon=Icon::Branch/>
             <For each=move || 0..takes.get().0 key=|take| *take let:take>
-                <button class="btn bare" aria-pressed=move || (takes.get().1 == take).to_string()
-                    on:click=move |_| mirror.change(|lab| lab.switch(TakeId(take)))>
-                    {move || called(take)}
+                <button class="btn bare" aria-pressed=in_words(move || takes.get().1 == take)
+                    on:click=pushed(move || mirror.change(|lab| lab.switch(TakeId(take))))>
+                    {words(move || called(take))}
                 </button>
             </For>
         </span>

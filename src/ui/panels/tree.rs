@@ -17,6 +17,7 @@ use crate::picture::target::Target;
 use crate::picture::tree::{Change, Kind, Row, TreePicture, Watch};
 use crate::text::Phrase;
 use crate::ui::icon::IconOf;
+use crate::ui::live::{in_words, part, pushed, truth, words};
 use crate::ui::scene::{Scene, use_scene};
 use crate::ui::view::{View, use_view};
 
@@ -61,24 +62,24 @@ pub fn Tree() -> impl IntoView {
         let number = lines.with(|lines| position(lines, &path))?;
         Some(format!("znode-{}", number % SLOTS))
     };
-    let note = move || {
+    let note = part(move || {
         let note = scene.tree.with(|tree| tree.note.clone());
-        note.map(|note| view! { <p class="note">{view.say(&note)}</p> })
-    };
-    let height = move || format!("{}px", lines.with(Vec::len) * HEIGHT);
+        note.map(|note| view! { <p class="note">{view.say(&note)}</p> }.into_any())
+    });
+    let height = words(move || format!("{}px", lines.with(Vec::len) * HEIGHT));
     view! {
-        <section class="tree" id="tree" aria-label=move || view.key("page.panel.tree")>
+        <section class="tree" id="tree" aria-label=view.label("page.panel.tree")>
             <PanelHead figure="page.figure.tree" name="page.panel.tree"/>
             <div class="field">
                 <IconOf icon=Icon::Search/>
-                <input type="search" aria-label=move || view.key("page.tree.filter")
-                    placeholder=move || view.key("page.tree.filter")
-                    prop:value=move || view.filter.get()
+                <input type="search" aria-label=view.label("page.tree.filter")
+                    placeholder=view.label("page.tree.filter")
+                    prop:value=words(move || view.filter.get())
                     on:input=move |event| view.filter.set(event_target_value(&event))/>
             </div>
             {note}
             <div class="rows" role="tree" tabindex="0" node_ref=seen on:scroll=scrolled
-                aria-label=move || view.key("page.panel.tree")
+                aria-label=view.label("page.panel.tree")
                 aria-activedescendant=active
                 on:keydown=move |event| walk(view, scene, lines, &event)>
                 <div class="all" style:height=height role="presentation">
@@ -171,13 +172,15 @@ fn Place(
     });
     let line = Memo::new(move |_| lines.with(|lines| lines.get(number.get()).cloned()));
     let top = move || format!("{}px", number.get() * HEIGHT);
-    move || {
+    part(move || {
         let shown = match line.get()? {
             Line::Row(row) => row_view(view, slot, row).into_any(),
             Line::Values { depth, old, new } => values_view(depth, old, new).into_any(),
         };
-        Some(view! { <div class="slot" role="presentation" style:top=top>{shown}</div> })
-    }
+        let slot =
+            view! { <div class="slot" role="presentation" style:top=words(top)>{shown}</div> };
+        Some(slot.into_any())
+    })
 }
 
 fn indent(depth: i32) -> String {
@@ -212,18 +215,18 @@ fn row_view(view: View, slot: usize, row: Arc<Row>) -> impl IntoView {
     let icon = if row.open { Icon::Down } else { Icon::Right };
     let twist = (row.children > 0).then(|| view! { <IconOf icon=icon/> });
     view! {
-        <div class=class class:lit=lit id=format!("znode-{slot}") role="treeitem" data-path=row.path.clone()
+        <div class=class class:lit=truth(lit) id=format!("znode-{slot}") role="treeitem" data-path=row.path.clone()
             aria-setsize=row.place.1.to_string()
             aria-posinset=row.place.0.to_string() aria-expanded=expanded
-            aria-selected=move || is_selected().to_string() style:padding-left=indent(row.depth)
-            on:click=move |_| view.select(target.clone())>
+            aria-selected=in_words(is_selected) style:padding-left=indent(row.depth)
+            on:click=pushed(move || view.select(target.clone()))>
             <span class="gut">{gutter}</span>
-            <span class="tw" on:click=move |_| scene.turn(&path)>{twist}</span>
+            <span class="tw" on:click=pushed(move || scene.turn(&path))>{twist}</span>
             <span class="kd"><IconOf icon=kind_icon(row.kind)/></span>
             <span class="nm"><bdi>{row.name().to_string()}</bdi></span>
             {value_view(view, &row)}
             {end_view(view, &row)}
-            <span class="spoken">{move || view.say(&label)}</span>
+            <span class="spoken">{words(move || view.say(&label))}</span>
         </div>
     }
     .attr("aria-level", (row.depth + 1).to_string())
@@ -239,7 +242,7 @@ fn kind_icon(kind: Kind) -> Icon {
 }
 
 fn value_view(view: View, row: &Row) -> Option<impl IntoView + use<>> {
-    let words = match (&row.owner, &row.value) {
+    let said = match (&row.owner, &row.value) {
         (Some(owner), value) if *value == Phrase::nothing() => {
             let key = match &owner.session {
                 Some(Target::OldSession(_)) => "page.session.whose-old",
@@ -254,7 +257,7 @@ fn value_view(view: View, row: &Row) -> Option<impl IntoView + use<>> {
         }
         (_, value) => value.clone(),
     };
-    Some(view! { <span class="vl">{move || view.say(&words)}</span> })
+    Some(view! { <span class="vl">{words(move || view.say(&said))}</span> })
 }
 
 fn end_view(view: View, row: &Row) -> AnyView {
@@ -267,7 +270,7 @@ fn end_view(view: View, row: &Row) -> AnyView {
         _ => None,
     };
     if let Some(key) = gone {
-        return view! { <span class="end gonec">{move || view.key(key)}</span> }.into_any();
+        return view! { <span class="end gonec">{view.label(key)}</span> }.into_any();
     }
     let silent = row.owner.as_ref().is_some_and(|owner| owner.silent);
     let ring = row.owner.clone().map(|owner| {
@@ -280,13 +283,14 @@ fn end_view(view: View, row: &Row) -> AnyView {
             silent && (selected == session || selected.as_ref() == Some(&process))
         });
         let wanes = move || silent && !lit.get() && rest < 333;
+        let lit_now = move || lit.get();
         let dashes = format!("0 {} 100", tenths((1000 - rest) * 314 / 1000));
         view! {
             <svg class="draw mini" width="14" height="14" viewBox="0 0 14 14" aria-hidden="true">
                 <circle cx="7" cy="7" r="5" class="ringtrack"></circle>
-                <circle cx="7" cy="7" r="5" class="ring" class:sel=lit class:wane=wanes transform="rotate(-90 7 7)" stroke-dasharray=dashes></circle>
+                <circle cx="7" cy="7" r="5" class="ring" class:sel=truth(lit_now) class:wane=truth(wanes) transform="rotate(-90 7 7)" stroke-dasharray=dashes></circle>
             </svg>
-            <span class="left" class:b=lit class:wanec=wanes>{move || view.say(&left)}</span>
+            <span class="left" class:b=truth(lit_now) class:wanec=truth(wanes)>{words(move || view.say(&left))}</span>
         }
     });
     let watches: Vec<_> =
