@@ -6,8 +6,8 @@
 use leptos::prelude::*;
 
 use crate::picture::run_text::{self, CHOICES, SettingRow};
-use crate::ui::live::{in_words, lines, part_while, pushed, truth, words};
 use crate::text::Phrase;
+use crate::ui::live::{in_words, lines, part_while, pushed, truth, words};
 use crate::ui::mirror::use_mirror;
 use crate::ui::scene::use_scene;
 use crate::ui::view::{Over, View, use_view};
