@@ -79,11 +79,12 @@ pub fn Caption() -> impl IntoView {
             {part_while(move || number() != situations().count(), following)}
         }
     };
+    let about = move || view! { <span>{words(move || name(1))}</span> };
     let caption = move || {
         view! {
             <span class="task caption" role="status" title=words(move || name(1))>
                 <i>{words(move || name(0))}</i>
-                {part_while(move || !over.get(), move || view! { <span>{words(move || name(1))}</span> })}
+                {part_while(move || !over.get(), about)}
                 {part_while(move || over.get(), end)}
             </span>
         }

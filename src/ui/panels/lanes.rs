@@ -134,12 +134,13 @@ fn Name(
     };
     let place =
         words(move || format!("{}px", named.with(|n| n.as_ref().map_or(0, |n| n.top / 10))));
+    let select = pushed(move || target.iter().for_each(|target| view.select(target.clone())));
     view! {
         <li style=("--place", place)>
             <button class="lane-name" class:sel=is_selected
                 class:gone=truth(move || named.with(|n| n.as_ref().is_some_and(|n| n.gone)))
                 class:strong=truth(move || named.with(|n| n.as_ref().is_some_and(|n| n.strong)))
-                on:click=pushed(move || target.iter().for_each(|target| view.select(target.clone())))>
+                on:click=select>
                 <span class="name">{read(|named| &named.name)}</span>
                 <span class="state num">{read(|named| &named.state)}</span>
             </button>

@@ -44,6 +44,7 @@ fn panel(view: View) -> AnyView {
             view.lower.set(Lower::Lanes);
         }
     };
+    let rows = lines(move || found.with(|found| found.iter().map(|l| line(view, l)).collect()));
     let whose = words(move || {
         wanted.with(|wanted| match &wanted.process {
             None => view.key("logs.all"),
@@ -56,9 +57,7 @@ fn panel(view: View) -> AnyView {
                 <PanelHead figure="page.figure.lanes" name="page.panel.logs">
                     <span class="k">{whose}</span>
                 </PanelHead>
-                <pre node_ref=screen tabindex="0">
-                    {lines(move || found.with(|found| found.iter().map(|l| line(view, l)).collect()))}
-                </pre>
+                <pre node_ref=screen tabindex="0">{rows}</pre>
                 <label class="typed">
                     <span class="prompt">"grep -i "</span>
                     <input node_ref=input type="text" autocomplete="off" autocapitalize="off"

@@ -35,16 +35,6 @@ pub fn Sentence() -> impl IntoView {
         let said = |said: &SentencePicture| spoken(view, &catalog, said);
         scene.sentence.with(|sentence| sentence.as_ref().map(said).unwrap_or_default())
     };
-    let act = move || {
-        let name = scene.inspector.with(|picture| picture.as_ref().map(|p| p.name.clone()));
-        let name = name.unwrap_or_else(|| Phrase::key("page.panel.cluster"));
-        view.say(&Phrase::key("page.act").with_phrase("name", name))
-    };
-    // Where nothing is selected, what can be done is to add something.
-    let sheet = move || {
-        let selected = view.selected.with_untracked(Option::is_some);
-        if selected { Over::Sheet } else { Over::Add }
-    };
     let visit = use_visit();
     let asks = move || visit.guess().is_some();
     let by_you = move || scene.sentence.with(|said| said.as_ref().is_some_and(|s| s.by_you));
@@ -52,10 +42,6 @@ pub fn Sentence() -> impl IntoView {
     let read = move || {
         mirror.lasting.set(None);
         playback.playing.set(true);
-    };
-    let next = move || {
-        scene.step();
-        playback.run_to_next();
     };
     let you = move || {
         view! {
@@ -70,23 +56,12 @@ pub fn Sentence() -> impl IntoView {
             <button class="btn ink" on:click=pushed(read)>{view.label("page.link.begin")}</button>
         }
     };
-    let go_on = move || {
-        view! {
-            <button class="btn act" on:click=pushed(move || view.lay(sheet()))>{words(act)}</button>
-            <button class="btn why-button" aria-keyshortcuts="[" on:click=pushed(move || scene.ask_why())>
-                <IconOf icon=Icon::Why/>{view.label("page.why")}<kbd class="kbd">"["</kbd>
-            </button>
-            <button class="btn ink" aria-keyshortcuts="E" on:click=pushed(next)>
-                {view.label("page.next")}<IconOf icon=Icon::Next/>
-            </button>
-        }
-    };
     let bar = move || {
         view! {
             {part_while(by_you, you)}
             <p><Verdict/>{lines(pieces)}</p>
             {part_while(holds, begin)}
-            {part_while(move || !holds(), go_on)}
+            {part_while(move || !holds(), || view! { <Buttons/> })}
         }
     };
     view! {
@@ -94,6 +69,36 @@ pub fn Sentence() -> impl IntoView {
             {part_while(asks, || view! { <Question/> })}
             {part_while(move || !asks(), bar)}
         </section>
+    }
+}
+
+/// What can be done with what was said: act on it, ask why, go on.
+#[component]
+fn Buttons() -> impl IntoView {
+    let (view, scene, playback) = (use_view(), use_scene(), use_playback());
+    let act = move || {
+        let name = scene.inspector.with(|picture| picture.as_ref().map(|p| p.name.clone()));
+        let name = name.unwrap_or_else(|| Phrase::key("page.panel.cluster"));
+        view.say(&Phrase::key("page.act").with_phrase("name", name))
+    };
+    // Where nothing is selected, what can be done is to add something.
+    let sheet = move || {
+        let selected = view.selected.with_untracked(Option::is_some);
+        if selected { Over::Sheet } else { Over::Add }
+    };
+    let next = move || {
+        scene.step();
+        playback.run_to_next();
+    };
+    let ask = pushed(move || scene.ask_why());
+    view! {
+        <button class="btn act" on:click=pushed(move || view.lay(sheet()))>{words(act)}</button>
+        <button class="btn why-button" aria-keyshortcuts="[" on:click=ask>
+            <IconOf icon=Icon::Why/>{view.label("page.why")}<kbd class="kbd">"["</kbd>
+        </button>
+        <button class="btn ink" aria-keyshortcuts="E" on:click=pushed(next)>
+            {view.label("page.next")}<IconOf icon=Icon::Next/>
+        </button>
     }
 }
 
@@ -155,8 +160,9 @@ fn pointing(view: View, class: &'static str, words: String, target: Target) -> A
         let target = target.clone();
         truth(move || view.selected.get().as_ref() == Some(&target))
     };
+    let select = pushed(move || view.select(target.clone()));
     view! {
-        <button class=class class:sel=is_selected on:click=pushed(move || view.select(target.clone()))>
+        <button class=class class:sel=is_selected on:click=select>
             {words}
         </button>
     }
