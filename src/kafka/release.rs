@@ -187,6 +187,18 @@ impl Release {
         self >= Release::V2_8_2
     }
 
+    /// Whether a broker keeps the id of its cluster on disk, and joins no other.
+    // Source: KafkaServer.startup, KAFKA-7335 (2.4)
+    pub fn cluster_ids_are_compared(self) -> bool {
+        self >= Release::V2_8_2
+    }
+
+    /// Whether what is in all `meta.properties` is verified at once.
+    // Source: MetaPropertiesEnsemble.verify, KAFKA-15650 (3.7)
+    pub fn has_metadata_ensemble(self) -> bool {
+        self >= Release::V3_9_1
+    }
+
     /// Whether the features of the cluster are in ZooKeeper.
     // Source: KIP-584 (2.7)
     pub fn features_are_finalized(self) -> bool {

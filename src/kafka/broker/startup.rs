@@ -193,7 +193,7 @@ impl Running {
         }
     }
 
-    // Source: KafkaServer.startup (3.9): "Invalid cluster.id in: … Expected X, but read Y"
+    // Source: KafkaServer.startup; KAFKA-7335 (2.4)
     fn cluster_known(
         &mut self,
         id: Arc<str>,
@@ -202,10 +202,18 @@ impl Running {
         out: &mut Outbox<'_, Words>,
     ) {
         match &disk.cluster_id {
-            Some(own) if *own != id => {
-                let words = format!(
-                    "Invalid cluster.id in: meta.properties. Expected {id}, but read {own}"
-                );
+            Some(own) if *own != id && site.settings.release.cluster_ids_are_compared() => {
+                let words = match site.settings.release.has_metadata_ensemble() {
+                    true => format!(
+                        "Invalid cluster.id in: meta.properties. Expected {id}, but read {own}"
+                    ),
+                    false => format!(
+                        "kafka.common.InconsistentClusterIdException: The Cluster ID {id} doesn't \
+                         match stored clusterId Some({own}) in meta.properties. The broker is \
+                         trying to join the wrong cluster. Configured zookeeper.connect may be \
+                         wrong."
+                    ),
+                };
                 return self.fatal(&words, site, out);
             }
             _ => disk.cluster_id = Some(id),

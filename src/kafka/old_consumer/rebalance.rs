@@ -373,7 +373,7 @@ impl OldConsumer {
 
     fn cluster_read(&mut self, replies: &Replies, out: &mut Outbox<'_, Words>) {
         if data(&replies[0]).is_none() {
-            return self.attempt_failed(out);
+            return self.attempt_threw(&self.own_path(), out);
         }
         self.note_located(replies);
         if replies.len() == 2 && !self.reads_lone_brokers() {
