@@ -16,8 +16,9 @@ use crate::kafka::lone;
 use crate::kafka::message::Acks;
 use crate::kafka::metadata_cache::is_internal;
 use crate::kafka::partition::Partition;
+use crate::kafka::words::{BrokerFact, Fact};
 use crate::kafka::znodes;
-use crate::sim::{OrdMap, ProcessId, sort};
+use crate::sim::{OrdMap, ProcessId, Span, sort};
 use crate::text::Phrase;
 
 /// The most records that a strip shows.
@@ -90,6 +91,7 @@ fn logs(broker: &broker::Broker) -> Vec<(TopicPartition, i64, i64, i64)> {
 pub fn brokers(run: Run<'_>) -> Vec<Broker> {
     let (known, firsts, committed) = (known(run), firsts(run), committed(run));
     let active = active_controller(run);
+    let cuts = cuts(run);
     let shown = processes(run).map(|(process, name, broker)| {
         let id = broker.id();
         let running = broker.running();
@@ -103,6 +105,8 @@ pub fn brokers(run: Run<'_>) -> Vec<Broker> {
             if matches!(replica.stand, Stand::Leading { .. }) {
                 replica.committed = committed.get(&replica.partition).copied();
             }
+            let is_it = |cut: &&Cut| cut.broker == process && cut.partition == replica.partition;
+            replica.cut = cuts.iter().find(is_it).map(|cut| (cut.to, cut.from));
         }
         let internal = logs(broker).iter().filter(|(tp, ..)| is_internal(&tp.topic)).count();
         Broker {
@@ -121,6 +125,32 @@ pub fn brokers(run: Run<'_>) -> Vec<Broker> {
         }
     });
     shown.chain(lone_brokers(run)).collect()
+}
+
+/// For how long a log that was cut is shown so, and in how many events that is looked for at most.
+const CUT_SHOWN: (Span, usize) = (Span::secs(3), 3_000);
+
+/// A log that was cut back a moment ago.
+struct Cut {
+    broker: ProcessId,
+    partition: String,
+    from: i64,
+    to: i64,
+}
+
+/// The logs that were cut back a moment ago, the newest first.
+fn cuts(run: Run<'_>) -> Vec<Cut> {
+    let mut cuts = Vec::new();
+    for record in run.lately(CUT_SHOWN.0).take(CUT_SHOWN.1) {
+        let Some(broker) = record.process else { continue };
+        for fact in record.facts() {
+            if let Fact::Broker(BrokerFact::Truncated { partition, to, from }) = fact {
+                let partition = partition.to_string();
+                cuts.push(Cut { broker, partition, from: from.0, to: to.0 });
+            }
+        }
+    }
+    cuts
 }
 
 /// The brokers without replicas.
@@ -166,6 +196,7 @@ fn only_replica((tp, log): (&TopicPartition, &lone::Log)) -> Replica {
         first: (end - SHOWN).max(0),
         lacks: 0,
         end,
+        cut: None,
         high_watermark: end - count(log.unflushed()),
         bytes: Some(log.end().0),
         committed: None,
@@ -234,6 +265,7 @@ fn replicas(
             first: if is_far_behind { (end - TAIL).max(0) } else { first },
             lacks: if is_far_behind { first + SHOWN - end } else { 0 },
             end,
+            cut: None,
             high_watermark,
             bytes: None,
             committed: None,
@@ -363,6 +395,21 @@ mod tests {
     const GROUP: &str = "setup seed=1\ntopic orders partitions=2 replicas=3\nrun 10s\n\
         add producer p1 topic=orders every=200ms keys=7\n\
         add consumer c1 group=g topics=orders\nadd consumer c2 group=g topics=orders\nrun 20s";
+
+    #[test]
+    fn a_log_that_was_cut_shows_it_for_a_while() {
+        let text = "setup release=2.3.1 seed=1 zookeeper=1 brokers=3\nrun 8s\n\
+            topic orders replicas=1,2\nrun 3s\n\
+            add producer p1 topic=orders every=1s keys=7 acks=1\nrun 3s\n\
+            freeze broker1\nrun 10s\nthaw broker1";
+        let mut lab = script::play(text).expect("it is right").lab;
+        let cut = |lab: &crate::lab::Lab| brokers(Run::of(lab)).remove(0).replicas.remove(0).cut;
+        assert_eq!(cut(&lab), None);
+        lab.step_until(Span::secs(5), |lab, _| cut(lab).is_some()).expect("it follows again");
+        assert_eq!(cut(&lab), Some((2, 14)));
+        lab.advance_to(lab.moment().at + Span::secs(4));
+        assert_eq!(cut(&lab), None);
+    }
 
     #[test]
     fn a_replica_that_is_far_behind_shows_its_own_end() {

@@ -12,7 +12,7 @@ use crate::kafka::old_consumer::words::OldSettings;
 use crate::kafka::words::Fact;
 use crate::kafka::zookeeper::Zookeeper;
 use crate::lab::Lab;
-use crate::sim::{EventId, KernelFact, OrdMap, Power, ProcessId, SimTime, Telling};
+use crate::sim::{EventId, KernelFact, OrdMap, Power, ProcessId, SimTime, Span, Telling};
 use crate::text::Phrase;
 use crate::zk::database::Database;
 use crate::zk::ensemble::ServerId;
@@ -77,6 +77,18 @@ impl<'a> Run<'a> {
 
     fn ended_by(&self, id: ProcessId, key: &str) -> bool {
         self.last(id).is_some_and(|record| record.facts().any(|fact| fact.key() == key))
+    }
+
+    /// What happened within so long before the cursor, the newest first.
+    pub fn lately(self, span: Span) -> impl Iterator<Item = Record<'a>> {
+        let last =
+            |(id, ..): (ProcessId, &str, &AnyProcess)| self.trace.find(self.cluster.last_event(id));
+        let end = self.cluster.processes().filter_map(last).max().map_or(0, |last| last + 1);
+        let now = self.now();
+        (0..end)
+            .rev()
+            .map_while(move |index| self.trace.get(index))
+            .take_while(move |record| now.since(record.at) <= span)
     }
 
     fn last(&self, id: ProcessId) -> Option<Record<'a>> {

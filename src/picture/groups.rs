@@ -6,13 +6,16 @@
 use super::brokers::{self, Known};
 use super::ensemble::{self, Run};
 use super::stage::{Cell, Group, Life, Member};
+use crate::kafka::client::Partitions;
+use crate::kafka::consumer::words::ConsumerFact;
 use crate::kafka::consumer::{Consumer, Position};
 use crate::kafka::group as coordinator;
 use crate::kafka::id::{GroupId, Offset, TopicName, TopicPartition};
 use crate::kafka::old_consumer::words::Wanted;
 use crate::kafka::old_consumer::{Activity, OldConsumer, Standing};
+use crate::kafka::words::Fact;
 use crate::kafka::znodes::consumers::KeptGroup;
-use crate::sim::{OrdMap, OrdSet, Power, ProcessId};
+use crate::sim::{OrdMap, OrdSet, Power, ProcessId, Span};
 use crate::text::Phrase;
 
 /// A consumer of either kind.
@@ -91,7 +94,8 @@ fn group(run: Run<'_>, known: &Known<'_>, name: String, seats: &Seats<'_>) -> Gr
         };
         Member { name: (*name).to_string(), life, cells, note }
     });
-    let members = members.collect();
+    let mut members: Vec<Member> = members.collect();
+    mark_revoked(run, seats, &columns, &mut members);
     let (state, coordination) = match seats.first() {
         Some((_, _, Either::Old(_))) => in_zookeeper_now(run, seats),
         _ => at_coordinator(run, &name),
@@ -100,6 +104,51 @@ fn group(run: Run<'_>, known: &Known<'_>, name: String, seats: &Seats<'_>) -> Gr
     let partitions = columns.iter().map(TopicPartition::name).collect();
     let is_old = matches!(seats.first(), Some((_, _, Either::Old(_))));
     Group { members, state, coordination, is_old, topic, partitions, name }
+}
+
+/// How far back it is looked for who has let a partition go, and in how many events at most.
+const REACH: (Span, usize) = (Span::secs(30), 6_000);
+
+/// What nobody has is shown where it was last, if that member has let it go.
+fn mark_revoked(
+    run: Run<'_>,
+    seats: &Seats<'_>,
+    columns: &[TopicPartition],
+    members: &mut [Member],
+) {
+    let is_free = |column: &usize| members.iter().all(|member| !member.cells[*column].is_held());
+    let mut free: Vec<usize> = (0..columns.len()).filter(is_free).collect();
+    for record in run.lately(REACH.0).take(REACH.1) {
+        if free.is_empty() {
+            return;
+        }
+        let Some(seat) = seats.iter().position(|(id, ..)| Some(*id) == record.process) else {
+            continue;
+        };
+        for (partitions, cell) in record.facts().filter_map(handed) {
+            free.retain(|column| {
+                let is_told = partitions.0.contains(&columns[*column]);
+                if is_told && members[seat].life == Life::Running {
+                    members[seat].cells[*column] = cell;
+                }
+                !is_told
+            });
+        }
+    }
+}
+
+/// What a member got or let go, and what its cells are from then on if nobody has them now.
+fn handed(fact: &Fact) -> Option<(&Partitions, Cell)> {
+    match fact {
+        Fact::Consumer(ConsumerFact::PartitionsRevoked { partitions }) => {
+            Some((partitions, Cell::Revoked))
+        }
+        Fact::Consumer(
+            ConsumerFact::PartitionsLost { partitions }
+            | ConsumerFact::PartitionsAssigned { now: partitions, .. },
+        ) => Some((partitions, Cell::Empty)),
+        _ => None,
+    }
 }
 
 /// The partitions of a topic; where brokers are alone, those of all that have something of it.
@@ -270,7 +319,7 @@ fn high_watermark(known: &Known<'_>, tp: &TopicPartition) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::script;
+    use crate::lab::{Lab, script};
 
     /// What two members of a group that coordinates in ZooKeeper have, after something has befallen
     /// them: the state, and for each its cells and the key of its note.
@@ -290,6 +339,7 @@ mod tests {
             Cell::Owns => 'o',
             Cell::Waits => 'w',
             Cell::Believes => 'b',
+            Cell::Revoked => 'r',
         };
         let told = |member: &Member| -> (String, &str) {
             (member.cells.iter().map(letter).collect(), key(&member.note))
@@ -315,6 +365,25 @@ mod tests {
     const GROUP: &str = "setup seed=1\ntopic orders partitions=2 replicas=3\nrun 10s\n\
         add producer p1 topic=orders every=200ms keys=7\n\
         add consumer c1 group=g topics=orders\nadd consumer c2 group=g topics=orders\nrun 20s";
+
+    #[test]
+    fn what_is_revoked_stays_where_it_was_until_somebody_has_it() {
+        let text = format!("{GROUP}\nadd consumer c3 group=g topics=orders");
+        let mut lab = script::play(&text).expect("it is right").lab;
+        let revoked = |lab: &Lab, _: usize| {
+            let members = groups(Run::of(lab)).remove(0).members;
+            members.iter().any(|member| member.cells.contains(&Cell::Revoked))
+        };
+        lab.step_until(Span::secs(10), revoked).expect("a newcomer makes them let go");
+        let shown = |lab: &Lab| -> Vec<Vec<Cell>> {
+            let members = groups(Run::of(lab)).remove(0).members;
+            members.into_iter().map(|member| member.cells).collect()
+        };
+        let (own, let_go, none) = (Cell::Owns, Cell::Revoked, Cell::Empty);
+        assert_eq!(shown(&lab), [[let_go, none], [none, own], [none, none]]);
+        lab.advance_to(lab.moment().at + Span::secs(10));
+        assert_eq!(shown(&lab), [[own, none], [none, own], [none, none]]);
+    }
 
     #[test]
     fn a_killed_member_owns_until_its_group_misses_it() {

@@ -8,7 +8,7 @@ use super::drawing::icon::Icon;
 use super::drawing::{seconds, server, session};
 use super::ensemble::{self, Held, Run};
 use super::groups;
-use super::stage::{self, Age, Ails, Cell, Life, Role, Session, Stand, Thread};
+use super::stage::{self, Age, Ails, Life, Role, Session, Stand, Thread};
 use super::story::{self, About};
 use super::target::Target;
 use super::znode_value;
@@ -492,7 +492,7 @@ fn its_group(run: Run<'_>, name: &str) -> Vec<Fact> {
         };
         facts.push(grouped("page.kind.group", &group.name));
         let owned = member.cells.iter().zip(&group.partitions);
-        for (_, partition) in owned.filter(|(cell, _)| **cell != Cell::Empty) {
+        for (_, partition) in owned.filter(|(cell, _)| cell.is_held()) {
             let partition = format!("{}-{partition}", group.topic);
             let target = Some(Target::Partition(partition.clone()));
             let value = Phrase::raw(partition);

@@ -3,7 +3,7 @@
 //! A mark is drawn by whoever draws it in its figure, so that the two cannot differ.
 //! *Invariant:* what a figure shows without words is here.
 
-use super::drawing::{Light, broker, server, session, strip};
+use super::drawing::{Light, broker, client, server, session, strip};
 use super::shape::Drawing;
 use super::stage::{Age, Ails, Ensemble, Replica, Session, Stand, Thread};
 use crate::sim::Room;
@@ -105,6 +105,11 @@ pub fn marks() -> Vec<Mark> {
         mark("legend.records", |d| d.over(sample(|seat| strip::records(seat, &replica())))),
         mark("legend.gate", |d| d.over(sample(|seat| strip::gate(seat, &replica())))),
         mark("legend.lag", |d| d.over(sample(|seat| strip::lag(seat, &replica())))),
+        mark("legend.cells", |d| d.over(client::cells((12, 9)))),
+        mark("legend.cut", |d| {
+            let cut = Replica { end: 3, high_watermark: 3, cut: Some((3, 5)), ..replica() };
+            d.over(sample(|seat| strip::records(seat, &cut)));
+        }),
         mark("legend.out", |d| d.text((22, 21), Phrase::key("page.strip.out"), "t11 it gonet")),
         mark("legend.gone", |d| {
             d.rect((20, 6), (24, 22), 4, "obj dead");
@@ -163,6 +168,7 @@ fn replica() -> Replica {
         first: 0,
         lacks: 0,
         end: 5,
+        cut: None,
         high_watermark: 4,
         bytes: None,
         committed: Some(1),

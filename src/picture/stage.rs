@@ -292,6 +292,8 @@ pub struct Replica {
     pub lacks: i64,
     /// The log end offset; of an only replica, the number of its records.
     pub end: i64,
+    /// Where it was cut a moment ago, and where it ended before, if it was.
+    pub cut: Option<(i64, i64)>,
     /// The high watermark; of an only replica, how many of its records are flushed.
     pub high_watermark: i64,
     /// Where an only replica ends, in bytes.
@@ -337,6 +339,15 @@ pub enum Cell {
     Waits,
     /// It believes that it owns it, and ZooKeeper says otherwise.
     Believes,
+    /// It had it last, has let it go, and nobody has got it yet.
+    Revoked,
+}
+
+impl Cell {
+    /// Whether the member has the partition, by its own belief or by somebody else's.
+    pub fn is_held(self) -> bool {
+        !matches!(self, Cell::Empty | Cell::Revoked)
+    }
 }
 
 /// A member of a group, and what it owns.

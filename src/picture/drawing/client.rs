@@ -133,6 +133,8 @@ pub fn group(frame: &Frame, group: &Group, light: Light, plate: &Plate) -> Drawi
     let (x, y) = frame.at;
     let (w, h) = frame.size;
     drawing.rect((x, y), (w, h), 4, "obj");
+    let matrix = Matrix::of(frame, group, plate);
+    drawing.over(matrix.holders(group));
     if light == Light::Lit {
         drawing.rect((x - 5, y - 5), (w + 10, h + 10), 8, "now");
     }
@@ -159,7 +161,7 @@ pub fn group(frame: &Frame, group: &Group, light: Light, plate: &Plate) -> Drawi
         drawing.text((left, y + 46), group.coordination.clone(), "t11 i2");
         drawing.line((x + plate.group_head, y), (x + plate.group_head, y + h), "hair");
     }
-    drawing.over(matrix(frame, group, plate));
+    drawing.over(members(&matrix, frame, group, plate));
     drawing
 }
 
@@ -179,7 +181,7 @@ fn state_words((x, y): (i32, i32), group: &Group, in_two: bool) -> Drawing {
 pub fn shares(group: &Group) -> String {
     let share = |member: &Member| {
         let cells = group.partitions.iter().zip(&member.cells);
-        let owned = cells.filter(|(_, cell)| **cell != Cell::Empty);
+        let owned = cells.filter(|(_, cell)| cell.is_held());
         let owned: Vec<String> = owned.map(|(partition, _)| partition.to_string()).collect();
         format!("{}: {}", member.name, if owned.is_empty() { "-".into() } else { owned.join(", ") })
     };
@@ -248,16 +250,48 @@ impl Matrix {
         let (column, row) = (number / self.rows, number % self.rows);
         (self.left + column * self.across, self.top + row * self.pitch)
     }
+
+    /// Where a member's cell of a partition is.
+    fn cell_at(&self, member: i32, column: i32) -> (i32, i32) {
+        let (x, y) = self.seat(member);
+        (x + self.indent() + column * self.step, y)
+    }
+
+    /// Who reads each partition: for each two shapes, so that they are the same ones when it goes
+    /// to somebody else, and travel there.
+    fn holders(&self, group: &Group) -> Drawing {
+        let mut drawing = Drawing::new();
+        if !self.fits(group) {
+            return drawing;
+        }
+        for column in 0..group.partitions.len() {
+            let owns = |member: &Member| member.cells.get(column) == Some(&Cell::Owns);
+            let Some(member) = group.members.iter().position(owns) else {
+                drawing.circle((0, 0), 0, "nofill");
+                drawing.circle((0, 0), 0, "nofill");
+                continue;
+            };
+            let number = i32::try_from(member).expect("few members are drawn");
+            let (x, y) = self.cell_at(number, i32::try_from(column).expect("few are drawn"));
+            drawing.rect((x, y), self.cell, 2, "cell on held");
+            if self.cell.0 >= 16 && self.cell.1 >= 16 {
+                let middle = x + self.cell.0 / 2;
+                drawing.path((middle - 4, y + 8), "M0 0l3 3l6 -6", "tick held");
+            } else {
+                drawing.circle((0, 0), 0, "nofill");
+            }
+        }
+        drawing
+    }
 }
 
-fn matrix(frame: &Frame, group: &Group, plate: &Plate) -> Drawing {
+fn members(matrix: &Matrix, frame: &Frame, group: &Group, plate: &Plate) -> Drawing {
     let mut drawing = Drawing::new();
     if group.members.is_empty() {
         let at = (frame.at.0 + plate.group_head + 16, frame.at.1 + frame.size.1 / 2 + 4);
         drawing.text(at, Phrase::key("page.group.nobody"), "t11 it i2");
         return drawing;
     }
-    let matrix = Matrix::of(frame, group, plate);
     if !matrix.fits(group) {
         return counts(frame, group, plate);
     }
@@ -271,7 +305,7 @@ fn matrix(frame: &Frame, group: &Group, plate: &Plate) -> Drawing {
         drawing.ended((columns - 6, matrix.top - 5), topic, "t10 i3");
     }
     for (member, number) in group.members.iter().zip(0..) {
-        drawing.over(member_line(&matrix, number, member, group));
+        drawing.over(member_line(matrix, number, member, group));
     }
     drawing
 }
@@ -294,7 +328,7 @@ fn counts(frame: &Frame, group: &Group, plate: &Plate) -> Drawing {
     };
     for (member, number) in group.members[..shown].iter().zip(0..) {
         let gone = if member.life.is_gone() { " gonet" } else { "" };
-        let owned = member.cells.iter().filter(|cell| **cell != Cell::Empty).count();
+        let owned = member.cells.iter().filter(|cell| cell.is_held()).count();
         let (x, y) = seat(number);
         drawing.text((x, y), Phrase::raw(&member.name), format!("t11 b{gone}"));
         drawing.ended((x + ACROSS - 12, y), Phrase::raw(format!("{owned}")), "t11 i2");
@@ -318,8 +352,7 @@ fn member_line(matrix: &Matrix, number: i32, member: &Member, group: &Group) -> 
     let name = x + if tight { 12 } else { 30 };
     drawing.text((name, base), Phrase::raw(&member.name), format!("t12 b{gone}"));
     for ((cell, partition), column) in member.cells.iter().zip(&group.partitions).zip(0..) {
-        let at = (x + matrix.indent() + column * matrix.step, y);
-        drawing.over(owned(matrix, at, *cell, partition));
+        drawing.over(owned(matrix, matrix.cell_at(number, column), *cell, partition));
     }
     if matrix.across > 250 {
         let after = x
@@ -331,20 +364,26 @@ fn member_line(matrix: &Matrix, number: i32, member: &Member, group: &Group) -> 
     drawing
 }
 
+/// Two cells, for the legend: one that is read, one that was let go.
+pub fn cells((x, y): (i32, i32)) -> Drawing {
+    let mut drawing = Drawing::new();
+    drawing.rect((x, y), (16, 16), 2, "cell on");
+    drawing.path((x + 4, y + 8), "M0 0l3 3l6 -6", "tick");
+    drawing.rect((x + 24, y), (16, 16), 2, "cell stall");
+    drawing.rect((x + 24, y), (16, 16), 2, "hatchfill");
+    drawing
+}
+
 fn owned(matrix: &Matrix, (x, y): (i32, i32), cell: Cell, partition: &str) -> Drawing {
     let mut drawing = Drawing::new();
     let class = match cell {
-        Cell::Empty => "cell",
-        Cell::Owns => "cell on",
-        Cell::Waits | Cell::Believes => "cell stall",
+        Cell::Owns | Cell::Empty => "cell free",
+        Cell::Waits | Cell::Believes | Cell::Revoked => "cell stall",
     };
     drawing.rect((x, y), matrix.cell, 2, class);
     let middle = x + matrix.cell.0 / 2;
     match cell {
-        Cell::Owns if matrix.cell.0 >= 16 && matrix.cell.1 >= 16 => {
-            drawing.path((middle - 4, y + 8), "M0 0l3 3l6 -6", "tick");
-        }
-        Cell::Owns if matrix.cell.0 >= 16 => {
+        Cell::Owns if matrix.cell.0 >= 16 && matrix.cell.1 < 16 => {
             let base = y + matrix.cell.1 - 2;
             drawing.centred((middle, base), Phrase::raw(partition), "t10 b inv");
         }
@@ -352,7 +391,7 @@ fn owned(matrix: &Matrix, (x, y): (i32, i32), cell: Cell, partition: &str) -> Dr
             let base = y + matrix.cell.1 - 4;
             drawing.centred((middle, base), Phrase::key("page.group.waits"), "t10 gonet");
         }
-        Cell::Believes => drawing.rect((x, y), matrix.cell, 2, "hatchfill"),
+        Cell::Believes | Cell::Revoked => drawing.rect((x, y), matrix.cell, 2, "hatchfill"),
         _ => {}
     }
     drawing

@@ -126,11 +126,21 @@ pub fn records(seat: &Seat, replica: &Replica) -> Drawing {
     if end > gate {
         drawing.path((0, 0), run(gate, end), format!("rec {kind} open"));
     }
+    let mut ends = end;
+    if let Some((to, from)) = replica.cut {
+        ends = seat.x_of(replica, from).max(end);
+        drawing.path((0, 0), run(end, ends), "rec cut");
+        drawing.path((seat.x_of(replica, to), y), SCISSORS, "scissors");
+    }
     if replica.stand == Stand::Out || replica.lacks > 0 {
-        drawing.over(out(seat, replica, end));
+        drawing.over(out(seat, replica, ends));
     }
     drawing
 }
+
+/// Where a log was cut: open scissors whose blades meet the cut.
+const SCISSORS: &str = "M-3.4 -5L2.4 8M3.4 -5L-2.4 8M-2.4 8a2 2 0 1 0 -.9 3.6a2 2 0 0 0 .9 -3.6\
+                        M2.4 8a2 2 0 1 1 .9 3.6a2 2 0 0 1 -.9 -3.6";
 
 /// The word for a strip that is out: behind its records, or above its end if there is no room.
 fn out(seat: &Seat, replica: &Replica, end: i32) -> Drawing {
