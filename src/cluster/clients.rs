@@ -5,12 +5,13 @@
 //!
 //! *Invariant:* a setting is checked when the command is read, so a command that was read is right.
 
-use super::command::{Command, Refusal};
+use super::command::{Command, Refusal, known};
 use super::notation::{Line, Quoted, Trouble, Word};
 use super::work;
 use super::{AnyProcess, Cluster};
 use crate::kafka::consumer::Consumer;
 use crate::kafka::consumer::words::{ConsumerRequest, ConsumerSettings};
+use crate::kafka::id::{BrokerId, PARTITIONS, TopicPartition};
 use crate::kafka::lone::{self, LoneProducerSettings};
 use crate::kafka::old_consumer::OldConsumer;
 use crate::kafka::old_consumer::words::{OldSettings, Wanted};
@@ -19,7 +20,8 @@ use crate::kafka::producer::words::{
     Act as Transact, ProducerRequest, ProducerSettings, Steady, ToSend,
 };
 use crate::kafka::release::Release;
-use crate::kafka::tools::{Bootstrap, Tool};
+use crate::kafka::tools::console_producer::{self, ConsoleProducer};
+use crate::kafka::tools::{Bootstrap, Tool, Usage, dump_log};
 use crate::kafka::words::Request;
 use crate::sim::{ProcessId, ProcessName, Span};
 use crate::zk::ensemble::Address;
@@ -162,6 +164,9 @@ impl NewConsumer {
 /// Each stream is a thread: more of one topic are a slip of the pen.
 const MOST_STREAMS: i32 = 1000;
 
+/// Nobody looks at more.
+const MOST_KEYS: u32 = 1_000_000;
+
 /// What sets a member that coordinates in ZooKeeper apart.
 const CONNECT: &str = "zookeeper.connect";
 
@@ -176,8 +181,8 @@ impl NewProducer {
     pub(super) fn parse(process: ProcessName, line: &mut Line) -> Result<NewProducer, Trouble> {
         let steady = match line.value("topic") {
             Some(topic) => {
-                let every = line.value("every").map_or(Ok(Span::secs(1)), |word| word.span())?;
-                let keys = line.value("keys").map_or(Ok(0), |word| word.number("how many keys"))?;
+                let every = line.value("every").map_or(Ok(Span::secs(1)), |word| word.pause())?;
+                let keys = line.value("keys").map_or(Ok(0), |word| word.within(0, MOST_KEYS))?;
                 Some(Steady { topic: topic.text.into(), every, keys })
             }
             None => None,
@@ -226,8 +231,10 @@ impl NewProducer {
 fn pairs(line: &mut Line, mut set: impl FnMut(&str, &str) -> Option<()>) -> Result<Pairs, Trouble> {
     let mut pairs = Vec::new();
     while let Some((name, word)) = line.pair() {
-        set(&name, &word.text)
-            .ok_or_else(|| word.is_not(format!("a setting {name} as it can be")))?;
+        set(&name, &word.text).ok_or_else(|| match name.ends_with(".ms") {
+            true => word.is_not(format!("{name} as milliseconds, no pause shorter than 1")),
+            false => word.is_not(format!("{name} as a setting that it has, in its limits")),
+        })?;
         pairs.push((name.into(), word.text.into()));
     }
     Ok(pairs.into())
@@ -238,7 +245,7 @@ pub(super) fn record(line: &mut Line) -> Result<ToSend, Trouble> {
     let text = |word: Word| -> Arc<str> { word.text.into() };
     let topic = line.must("topic", "TOPIC")?.text.into();
     let partition = match line.value("partition") {
-        Some(word) => Some(word.number("a partition's number")?),
+        Some(word) => Some(word.within(0, PARTITIONS - 1)?),
         None => None,
     };
     let (key, value) = (line.value("key").map(text), line.value("value").map(text));
@@ -334,9 +341,17 @@ fn bootstrap(cluster: &Cluster) -> Result<Bootstrap, Refusal> {
 
 /// Reads the words of a tool's command line, options and all.
 pub(super) fn command_line(tool: &'static str, line: &mut Line) -> Result<Command, Trouble> {
-    let words = line.as_typed();
+    let (typed, words) = (line.clone(), line.as_typed());
     let trial = Bootstrap { processes: [ProcessId(0)].into(), ..Bootstrap::nowhere() };
-    Tool::read(tool, &words, trial).map_err(|usage| line.missing(&usage.to_string()))?;
+    let read = match tool {
+        console_producer::NAME => ConsoleProducer::read(&words).map(drop),
+        dump_log::NAME => dump_log::read(&words).map(drop),
+        _ => Tool::read(tool, &words, trial).map(drop),
+    };
+    read.map_err(|Usage { part, expected }| match &part {
+        Some(part) => typed.trouble_at(part, &expected),
+        None => typed.missing(&expected),
+    })?;
     Ok(Command::Type { tool, words: words.into_iter().map(Arc::from).collect() })
 }
 
@@ -351,8 +366,33 @@ pub(super) fn tool(
         return Err(Refusal::NoTool(name.into(), bootstrap.release));
     }
     let words: Vec<String> = words.iter().map(|word| word.to_string()).collect();
-    let tool = Tool::read(name, &words, bootstrap).expect("checked when it was read");
+    let right = "checked when it was read";
+    let tool = match name {
+        console_producer::NAME => {
+            let settings = ConsoleProducer::read(&words).expect(right).settings(&bootstrap);
+            return Ok(AnyProcess::Producer(Box::new(Producer::new(settings))));
+        }
+        dump_log::NAME => {
+            let text = dumped(dump_log::read(&words).expect(right), cluster)?;
+            Tool::of_text(name, &words, bootstrap, text)
+        }
+        _ => Tool::read(name, &words, bootstrap).expect(right),
+    };
     Ok(AnyProcess::Tool(Box::new(tool)))
+}
+
+/// What the log of a broker holds now.
+fn dumped(
+    (id, partition): (BrokerId, TopicPartition),
+    cluster: &Cluster,
+) -> Result<String, Refusal> {
+    let name = ProcessName(format!("broker{id}").into());
+    let process = cluster.process(known(cluster, &name)?);
+    let running = process.broker().and_then(|broker| broker.running());
+    let running = running.ok_or_else(|| Refusal::Off(name.clone()))?;
+    let replica = running.replicas().partition(&partition);
+    let replica = replica.ok_or_else(|| Refusal::NoLog(name, partition.to_string().into()))?;
+    Ok(dump_log::dump(id, &partition, replica.log.batches()))
 }
 
 /// A name for the process of a tool that nobody has yet.

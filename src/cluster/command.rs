@@ -113,7 +113,19 @@ fn typed(words: &[Arc<str>]) -> String {
 pub const COMMANDS: &[Row] = &[
     on_process!("kill", Kill),
     on_process!("stop", Stop),
-    on_process!("start", Start),
+    Row {
+        name: "start",
+        usage: "start PROCESS | start BROKER SETTING=VALUE … (in its server.properties)",
+        example: "start broker1 broker.rack=a",
+        parse: work::read_start,
+        print: |command| match command {
+            Command::Start { process } => Some(process.to_string()),
+            Command::Work(Work::StartWith { process, file }) => {
+                Some(format!("{process}{}", work::print_file(file)))
+            }
+            _ => None,
+        },
+    },
     on_process!("freeze", Freeze),
     on_process!("thaw", Thaw),
     on_process!("wipe", Wipe),
@@ -198,7 +210,7 @@ pub const COMMANDS: &[Row] = &[
     },
     Row {
         name: "add",
-        usage: "add broker ID \
+        usage: "add broker ID [SETTING=VALUE …] \
                 | add client NAME [timeout=SPAN] \
                 | add consumer NAME group=GROUP topics=TOPIC,TOPIC… [SETTING=VALUE …] \
                 | add consumer NAME group=GROUP topics=TOPIC[:STREAMS],… \
@@ -212,7 +224,9 @@ pub const COMMANDS: &[Row] = &[
             Command::AddClient { process, timeout } => {
                 Some(format!("client {process} timeout={timeout}"))
             }
-            Command::Work(Work::AddBroker { id }) => Some(format!("broker {id}")),
+            Command::Work(Work::AddBroker { id, file }) => {
+                Some(format!("broker {id}{}", work::print_file(file)))
+            }
             Command::AddConsumer(new) => Some(new.to_string()),
             Command::AddProducer(new) => Some(new.to_string()),
             _ => None,
@@ -230,27 +244,54 @@ pub const COMMANDS: &[Row] = &[
     },
     tool!(
         "kafka-topics",
-        "--create|--alter|--delete|--describe|--list …",
+        "--create|--alter|--delete|--describe|--list --topic TOPIC --partitions N \
+         --replication-factor N --replica-assignment ID:ID,… --config NAME=VALUE \
+         [--under-replicated-partitions|--unavailable-partitions] …",
         "--describe --topic orders"
     ),
     tool!(
         "kafka-consumer-groups",
-        "--describe|--list|--delete … --group GROUP",
+        "--describe|--list|--delete|--reset-offsets|--delete-offsets … --group GROUP",
         "--describe --group g1"
     ),
     tool!(
+        "kafka-console-consumer",
+        "--topic TOPIC --from-beginning [--partition N] [--max-messages N] \
+         [--property print.key=true]",
+        "--topic orders --from-beginning"
+    ),
+    tool!(
+        "kafka-console-producer",
+        "--topic TOPIC [--property parse.key=true] [--property key.separator=:] \
+         [--request-required-acks N] (its lines: send)",
+        "--topic orders"
+    ),
+    tool!(
+        "kafka-dump-log",
+        "--files /broker-ID/data/TOPIC-N/00000000000000000000.log",
+        "--files /broker-1/data/orders-0/00000000000000000000.log"
+    ),
+    tool!(
+        "kafka-preferred-replica-election",
+        "[--json JSON] (to 2.3.1)",
+        "--json \"{\\\"partitions\\\":[{\\\"topic\\\":\\\"orders\\\",\\\"partition\\\":0}]}\""
+    ),
+    tool!("ConsumerOffsetChecker", "--group GROUP [--topic TOPIC,…] (to 1.1.1)", "--group g1"),
+    tool!(
         "kafka-configs",
-        "--alter --entity-type TYPE --entity-name NAME --add-config NAME=VALUE",
+        "--alter|--describe --entity-type topics|brokers --entity-name NAME|--entity-default \
+         [--add-config NAME=VALUE,…] [--delete-config NAME,…]",
         "--alter --entity-type topics --entity-name orders --add-config \"min.insync.replicas=2\""
     ),
     tool!(
         "kafka-leader-election",
-        "--election-type preferred|unclean …",
+        "--election-type preferred|unclean --all-topic-partitions|--topic TOPIC --partition N",
         "--election-type preferred --all-topic-partitions"
     ),
     tool!(
         "kafka-reassign-partitions",
-        "--execute|--verify --reassignment-json JSON",
+        "--execute|--verify|--cancel --reassignment-json JSON | --list \
+         | --generate --topics-to-move-json JSON --broker-list ID,ID…",
         "--verify --reassignment-json \"{\\\"partitions\\\":[]}\""
     ),
     Row {
@@ -306,8 +347,17 @@ impl Command {
 
     /// Reads what follows `verb`.
     pub fn parse_after(verb: &Word, line: &mut Line) -> Result<Command, Trouble> {
-        let Some(row) = COMMANDS.iter().find(|row| row.name == verb.text) else {
-            return Err(verb.is_not("a command"));
+        // As it is pasted: `bin/kafka-topics.sh`, `kafka-run-class.sh kafka.tools.SomeTool`.
+        let mut name = verb.text.rsplit('/').next().unwrap_or_default().to_owned();
+        if let Some(short) = name.strip_suffix(".sh") {
+            name.truncate(short.len());
+        }
+        if name == "kafka-run-class" {
+            let class = line.word("the class of a tool like kafka.tools.ConsumerOffsetChecker")?;
+            name = class.text.rsplit('.').next().unwrap_or_default().to_owned();
+        }
+        let Some(row) = COMMANDS.iter().find(|row| row.name == name) else {
+            return Err(verb.is_not("a command; help lists them"));
         };
         (row.parse)(line)
     }
@@ -323,6 +373,7 @@ impl Command {
             Command::Kill { process }
             | Command::Stop { process }
             | Command::Start { process }
+            | Command::Work(Work::StartWith { process, .. })
             | Command::Freeze { process }
             | Command::Thaw { process }
             | Command::Wipe { process }
@@ -361,7 +412,7 @@ impl fmt::Display for Path {
     }
 }
 
-fn process(line: &mut Line) -> Result<ProcessName, Trouble> {
+pub(super) fn process(line: &mut Line) -> Result<ProcessName, Trouble> {
     Ok(ProcessName(line.word("a process like broker1")?.text.into()))
 }
 
@@ -501,6 +552,9 @@ pub enum Refusal {
     /// What it writes takes no time and no room.
     #[error("{0} is no ZooKeeper server: only the disk of one can be slow or full here")]
     NoDisk(ProcessName),
+    /// It has nothing to be written in.
+    #[error("{0} is no broker: it has no server.properties")]
+    NoFile(ProcessName),
     /// A cable needs two ends.
     #[error("{0} has no cable to itself")]
     SameEnds(ProcessName),
@@ -531,6 +585,9 @@ pub enum Refusal {
     /// Producers of other releases have it.
     #[error("a producer of Kafka {1} has no setting {0}")]
     NoSetting(Arc<str>, Release),
+    /// It has no such replica.
+    #[error("{0} has no log of {1}")]
+    NoLog(ProcessName, Arc<str>),
     /// There is nothing that it could do.
     #[error(
         "Kafka {1} has no {0}: a topic is there once a broker gets a record for it, \
@@ -656,7 +713,7 @@ fn stop(cluster: &Cluster, name: &ProcessName) -> Result<Act, Refusal> {
     Ok(Box::new(move |i| i.request(id, request)))
 }
 
-fn start(cluster: &Cluster, name: &ProcessName) -> Result<Act, Refusal> {
+pub(super) fn start(cluster: &Cluster, name: &ProcessName) -> Result<Act, Refusal> {
     let id = known(cluster, name)?;
     if cluster.power(id) != Power::Off {
         return Err(Refusal::On(name.clone()));
@@ -811,11 +868,65 @@ mod tests {
         ] {
             assert_eq!(Command::parse(1, text).expect("it is right").to_string(), text);
         }
-        for text in
-            ["cut zk1>zk2", "heal zk1>zk2", "heal all", "delay message=7 by=3ms", "drop link=a>b"]
-        {
+        for text in [
+            "start zk1",
+            "add broker 4 broker.rack=\"\"",
+            "cut zk1>zk2",
+            "heal zk1>zk2",
+            "heal all",
+            "delay message=7 by=3ms",
+            "drop link=a>b",
+        ] {
             assert_eq!(Command::parse(1, text).expect("it is right").to_string(), text);
         }
+    }
+
+    #[test]
+    fn a_line_is_taken_as_it_is_pasted() {
+        for (pasted, expected) in [
+            (
+                "bin/kafka-topics.sh --list --bootstrap-server broker1:9092",
+                "kafka-topics --list --bootstrap-server broker1:9092",
+            ),
+            (
+                "kafka-run-class.sh kafka.tools.ConsumerOffsetChecker --zookeeper zk1:2181 --group g",
+                "ConsumerOffsetChecker --zookeeper zk1:2181 --group g",
+            ),
+        ] {
+            assert_eq!(Command::parse(1, pasted).expect("it is right").to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn every_number_has_its_limits() {
+        for text in [
+            "topic t partitions=1001",
+            "topic t replicas=99999",
+            "kafka-topics --create --topic t --partitions 999999999 --replication-factor 1",
+            "kafka-topics --alter --topic t --partitions 1001",
+            "kafka-topics --create --topic t --partitions 1 --replication-factor 99999",
+            "kafka-console-consumer --topic t --from-beginning --partition -1",
+            "kafka-consumer-groups --reset-offsets --group g --topic t --shift-by 9223372036854775807",
+            "kafka-consumer-groups --list --timeout 0",
+            "kafka-leader-election --election-type preferred --topic t --partition -3",
+            "add broker 10000",
+            "add producer p topic=t every=0s",
+            "add producer p topic=t every=1s keys=999999999",
+            "add producer p retry.backoff.ms=0",
+            "add consumer c group=g topics=t heartbeat.interval.ms=0",
+            "add consumer c group=g topics=t zookeeper.connect=zk1:2181 rebalance.backoff.ms=0",
+            "send p topic=t partition=1000",
+            "send p topic=t partition=-1",
+            "disk a slower-by=99999999999s",
+            "fix process=a draw=b value=-1",
+        ] {
+            let trouble = Command::parse(1, text).expect_err(text).to_string();
+            assert!(trouble.contains("; expected "), "{trouble}");
+        }
+        let text = "kafka-topics --create --topic t --partitions 1001 --replication-factor 1";
+        let said =
+            "line 1, column 46: “1001”; expected --partitions as a number from -32768 to 1000";
+        assert_eq!(Command::parse(1, text).expect_err("too many").to_string(), said);
     }
 
     #[test]
@@ -825,14 +936,18 @@ mod tests {
             assert_eq!(trouble.to_string(), format!("line 4, {expected}"));
         };
         check("", "column 1: the line ends; expected a command");
-        check("crash broker1", "column 1: “crash”; expected a command");
+        check("crash broker1", "column 1: “crash”; expected a command; help lists them");
         check("kill", "column 5: the line ends; expected a process like broker1");
+        check(
+            "start a broker.rak=b",
+            "column 9: no setting broker.rak; expected a setting's real name",
+        );
         check("kill a b", "column 8: “b”; expected the end of the line");
         check("cut >b", "column 5: “>b”; expected a way like broker1>zk2");
         check("delay link=a>b by=3", "column 16: “3”; expected a length of time like 18s or 500ms");
         check(
             "add consumer c1 group=g topics=t acks=1",
-            "column 34: “1”; expected a setting acks as it can be",
+            "column 34: “1”; expected acks as a setting that it has, in its limits",
         );
         check(
             "add consumer c1 group=g topics=t zookeeper.connect=zk1:9",

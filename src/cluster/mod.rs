@@ -15,7 +15,7 @@ pub mod setup;
 pub mod work;
 
 pub use any_process::{AnyProcess, Kind, assemble};
-pub use command::{COMMANDS, Command};
+pub use command::{COMMANDS, Command, Row, check};
 pub use notation::Trouble;
 pub use setup::Setup;
 pub use work::Work;

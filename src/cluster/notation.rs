@@ -32,6 +32,10 @@ pub struct Word {
 }
 
 impl Word {
+    fn as_typed(&self) -> String {
+        self.key.as_ref().map_or(self.text.clone(), |key| format!("{key}={}", self.text))
+    }
+
     /// The trouble that this is not what was `expected`.
     pub fn is_not(&self, expected: impl Into<String>) -> Trouble {
         self.trouble(format!("“{}”", self.text), expected)
@@ -48,9 +52,24 @@ impl Word {
         self.text.parse().map_err(|_| self.is_not(expected))
     }
 
+    /// A whole number from `least` to `most`.
+    pub fn within<N>(&self, least: N, most: N) -> Result<N, Trouble>
+    where
+        N: std::str::FromStr + PartialOrd + fmt::Display,
+    {
+        let number = self.text.parse().ok().filter(|n| least <= *n && *n <= most);
+        number.ok_or_else(|| self.is_not(format!("a number from {least} to {most}")))
+    }
+
     /// A length of time: `18s`, `500ms`, `250us`, `2m`.
     pub fn span(&self) -> Result<Span, Trouble> {
         parse_span(&self.text).ok_or_else(|| self.is_not("a length of time like 18s or 500ms"))
+    }
+
+    /// A length of time after which something is done again.
+    pub fn pause(&self) -> Result<Span, Trouble> {
+        let span = self.span()?;
+        if span < Span::ms(1) { Err(self.is_not("a length of time from 1ms on")) } else { Ok(span) }
     }
 
     /// A moment: seconds, and after a `+` how many events of that instant are done: `10.214+2`.
@@ -137,12 +156,15 @@ impl Line {
 
     /// All that is left, word by word as it was typed, pairs too.
     pub fn as_typed(&mut self) -> Vec<String> {
-        let words = std::mem::take(&mut self.words);
-        let typed = |word: Word| match word.key {
-            Some(key) => format!("{key}={}", word.text),
-            None => word.text,
-        };
-        words.into_iter().rev().map(typed).collect()
+        std::mem::take(&mut self.words).iter().rev().map(Word::as_typed).collect()
+    }
+
+    /// The trouble that the word in which `part` stands is not what was `expected`.
+    pub fn trouble_at(&self, part: &str, expected: &str) -> Trouble {
+        let has = |word: &&Word| word.as_typed().contains(part);
+        let column = self.words.iter().rev().find(has).map_or(self.end, |word| word.column);
+        let (line, what) = (self.number, format!("“{part}”"));
+        Trouble { line, column, what, expected: expected.to_owned() }
     }
 
     /// The rest of the line; nothing is left in this one.

@@ -71,10 +71,6 @@ pub const SETTINGS: &[Setting] = &[
     setting("jute.maxbuffer", 0xfffff, 1 << 30),
     switch("enforceQuota"),
     switch("extendedTypesEnabled"),
-    setting("session.timeout.ms", 45_000, DAY),
-    setting("heartbeat.interval.ms", 3000, DAY),
-    setting("max.poll.interval.ms", 300_000, DAY),
-    setting("auto.commit.interval.ms", 5000, DAY),
     setting("latency.min.us", 400, MINUTE),
     setting("latency.max.us", 1000, MINUTE),
     setting("disk.min.us", 500, MINUTE),
@@ -110,20 +106,14 @@ impl Setup {
             setup.seed = word.number("a whole number")?;
         }
         if let Some(word) = line.value("zookeeper") {
-            setup.zookeeper = word.number("a number from 1 to 9")?;
-            if !(1..=9).contains(&setup.zookeeper) {
-                return Err(word.is_not("a number from 1 to 9"));
-            }
+            setup.zookeeper = word.within(1, 9)?;
         }
         if let Some(word) = line.value("observers") {
-            setup.observers = word.number("a number from 0 to 9")?;
-            if setup.observers > 9 {
-                return Err(word.is_not("a number from 0 to 9"));
-            }
+            setup.observers = word.within(0, 9)?;
         }
         if let Some(word) = line.value("brokers") {
-            setup.brokers =
-                broker_ids(&word.text).ok_or_else(|| word.is_not("a number up to 200, or ids"))?;
+            setup.brokers = broker_ids(&word.text)
+                .ok_or_else(|| word.is_not("a number up to 200, or ids up to 9999"))?;
         }
         while let Some((name, word)) = line.pair() {
             check_setting(&name, &word)?;
@@ -202,10 +192,6 @@ impl Setup {
                 return Err(line.missing(&format!("{least} to be no more than {most}")));
             }
         }
-        let most = kafka::id::BROKERS - 1;
-        if self.release.brokers_are_alone() && self.brokers.iter().any(|id| *id > most) {
-            return Err(line.missing(&format!("ids of brokers up to {most}")));
-        }
         Ok(())
     }
 }
@@ -220,11 +206,13 @@ fn check_setting(name: &str, word: &Word) -> Result<(), Trouble> {
         if setting.is_switch() {
             return word.choice(&[("true", ()), ("false", ())]);
         }
-        let expected = format!("a number from {least} to {most}");
-        let value = word.number(&expected)?;
-        let fine = (least..=most).contains(&value);
-        return if fine { Ok(()) } else { Err(word.is_not(expected)) };
+        return word.within(least, most).map(|_| ());
     }
+    broker_setting(name, word)
+}
+
+/// Refuses what no broker's file can say.
+pub(super) fn broker_setting(name: &str, word: &Word) -> Result<(), Trouble> {
     let mut scratch = kafka::settings::Settings::new(BrokerId(0), "", 0);
     match scratch.set(name, &word.text) {
         Ok(()) => Ok(()),
@@ -245,7 +233,8 @@ fn broker_ids(text: &str) -> Option<Vec<i32>> {
     let ids = text.strip_suffix(',').unwrap_or(text).split(',').map(|id| id.parse().ok());
     let ids: Vec<i32> = ids.collect::<Option<_>>()?;
     let distinct: crate::sim::OrdSet<_> = ids.iter().collect();
-    let fine = distinct.len() == ids.len() && ids.iter().all(|id| *id >= 0);
+    let fine =
+        distinct.len() == ids.len() && ids.iter().all(|id| (0..kafka::id::BROKERS).contains(id));
     (fine && ids.len() <= MOST as usize).then_some(ids)
 }
 
@@ -303,7 +292,37 @@ mod tests {
         };
         check("setup zookeeper=0", "column 7: “0”; expected a number from 1 to 9");
         check("setup ticktime=9", "column 7: no setting ticktime; expected a setting's real name");
+        check(
+            "setup num.partitions=1001",
+            "column 7: “1001”; expected a number of partitions from 1 to 1000",
+        );
+        check(
+            "setup offsets.topic.num.partitions=0",
+            "column 7: “0”; expected a number of partitions from 1 to 1000",
+        );
+        for text in [
+            "brokers=201",
+            "brokers=1,10000",
+            "seed=-1",
+            "observers=10",
+            "latency.max.us=60000001",
+            "leader.imbalance.check.interval.seconds=18446744073709551615",
+            "offsets.retention.minutes=18446744073709551615",
+            "replica.lag.time.max.ms=0",
+            "replica.high.watermark.checkpoint.interval.ms=0",
+            "log.segment.bytes=0",
+            "default.replication.factor=40000",
+            "message.max.bytes=-1",
+            "topic.partition.count.map=t:1001",
+            "log.flush.interval=0",
+        ] {
+            let trouble = parsed(&format!("setup {text}")).expect_err(text);
+            assert!(trouble.contains("; expected "), "{trouble}");
+        }
         check("setup tickTime=x", "column 7: “x”; expected a number from 1 to 86400000");
-        check("setup brokers=1,1", "column 7: “1,1”; expected a number up to 200, or ids");
+        check(
+            "setup brokers=1,1",
+            "column 7: “1,1”; expected a number up to 200, or ids up to 9999",
+        );
     }
 }

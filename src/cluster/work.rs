@@ -7,22 +7,26 @@
 
 use super::any_process::broker;
 use super::clients;
-use super::command::{Act, Command, Refusal, Row, add_process, known};
+use super::command::{Act, Command, Refusal, Row, add_process, known, process, start};
 use super::notation::{Line, Quoted, Trouble, Word};
+use super::setup::broker_setting;
 use super::{AnyProcess, Cluster};
-use crate::kafka::id::BrokerId;
+use crate::kafka::id::{BROKERS, BrokerId, PARTITIONS};
 use crate::kafka::settings::{Directory, Settings};
-use crate::kafka::tools::topics::MOST_PARTITIONS;
 use crate::kafka::words::Request;
 use crate::sim::{ProcessId, ProcessName};
 use std::fmt;
 use std::sync::Arc;
 
+/// What a broker's file says, by real names; an empty value takes a setting out.
+pub type Pairs = Arc<[(Arc<str>, Arc<str>)]>;
+
 /// Something to be done with a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "each is told by its row")]
 pub enum Work {
-    AddBroker { id: i32 },
+    AddBroker { id: i32, file: Pairs },
+    StartWith { process: ProcessName, file: Pairs },
     Topic { topic: Arc<str>, partitions: u16, replicas: Replicas },
 }
 
@@ -54,27 +58,45 @@ pub(super) const TOPIC: Row = Row {
 
 /// Reads what follows `add broker`.
 pub(super) fn add_broker(line: &mut Line) -> Result<Command, Trouble> {
-    let word = line.word("the id of a broker")?;
-    let id = word.number("the id of a broker")?;
-    if !(0..=9999).contains(&id) {
-        return Err(word.is_not("an id from 0 to 9999"));
+    let id = line.word("the id of a broker")?.within(0, BROKERS - 1)?;
+    Ok(Command::Work(Work::AddBroker { id, file: file(line)? }))
+}
+
+/// Reads what a broker's file is to say.
+fn file(line: &mut Line) -> Result<Pairs, Trouble> {
+    let mut pairs = Vec::new();
+    while let Some((name, word)) = line.pair() {
+        if !word.text.is_empty() || !Settings::knows(&name) {
+            broker_setting(&name, &word)?;
+        }
+        pairs.push((name.into(), word.text.into()));
     }
-    Ok(Command::Work(Work::AddBroker { id }))
+    Ok(pairs.into())
+}
+
+/// As a script writes it: a blank, and the pairs.
+pub(super) fn print_file(file: &Pairs) -> String {
+    file.iter().map(|(name, value)| format!(" {name}={}", Quoted(value))).collect()
+}
+
+/// Reads what follows `start`.
+pub(super) fn read_start(line: &mut Line) -> Result<Command, Trouble> {
+    let process = process(line)?;
+    let file = file(line)?;
+    Ok(match file.is_empty() {
+        true => Command::Start { process },
+        false => Command::Work(Work::StartWith { process, file }),
+    })
 }
 
 fn topic(line: &mut Line) -> Result<Command, Trouble> {
     let topic = line.word("the name of a topic")?.text.into();
+    let most = PARTITIONS.unsigned_abs() as u16;
     let partitions = line.value("partitions");
-    let partitions = partitions.map_or(Ok(1), |word| {
-        let many = word.number("a number of partitions")?;
-        match i32::from(many) <= MOST_PARTITIONS {
-            true => Ok(many),
-            false => Err(word.is_not(format!("a number of partitions up to {MOST_PARTITIONS}"))),
-        }
-    })?;
+    let partitions = partitions.map_or(Ok(1), |word| word.within(1, most))?;
     let replicas = line.value("replicas").map_or(Ok(Replicas::Factor(1)), |word| {
         let placed = word.text.contains([',', '/']);
-        if placed { placement(&word) } else { Ok(Replicas::Factor(word.number("a number")?)) }
+        if placed { placement(&word) } else { Ok(Replicas::Factor(word.within(1, 0x7fff)?)) }
     })?;
     let partitions = match &replicas {
         Replicas::Placed(placed) => placed.len() as u16,
@@ -86,7 +108,9 @@ fn topic(line: &mut Line) -> Result<Command, Trouble> {
 fn placement(word: &Word) -> Result<Replicas, Trouble> {
     let ids = |text: &str| text.split(',').map(|id| id.parse().ok()).collect::<Option<_>>();
     let placed: Option<Arc<[Arc<[u16]>]>> = word.text.split('/').map(ids).collect();
-    placed.map(Replicas::Placed).ok_or_else(|| word.is_not("brokers like 1,2 or 1,2/2,3"))
+    let placed = placed.filter(|placed| placed.len() <= PARTITIONS as usize);
+    let expected = "brokers like 1,2 or 1,2/2,3, of 1000 partitions at most";
+    placed.map(Replicas::Placed).ok_or_else(|| word.is_not(expected))
 }
 
 impl fmt::Display for Replicas {
@@ -107,7 +131,8 @@ impl fmt::Display for Replicas {
 /// What is to be done, if it can be.
 pub(super) fn plan(work: &Work, cluster: &Cluster) -> Result<Act, Refusal> {
     match work {
-        Work::AddBroker { id } => broker_added(cluster, BrokerId(*id)),
+        Work::AddBroker { id, file } => broker_added(cluster, BrokerId(*id), file),
+        Work::StartWith { process, file } => started_with(cluster, process, file),
         Work::Topic { topic, partitions, replicas } => {
             let options = topic_options(topic, *partitions, replicas);
             let options: Vec<Arc<str>> = options.into_iter().map(Arc::from).collect();
@@ -118,7 +143,7 @@ pub(super) fn plan(work: &Work, cluster: &Cluster) -> Result<Act, Refusal> {
 }
 
 /// A broker like the others; all learn where it is to be found.
-fn broker_added(cluster: &Cluster, id: BrokerId) -> Result<Act, Refusal> {
+fn broker_added(cluster: &Cluster, id: BrokerId, file: &Pairs) -> Result<Act, Refusal> {
     let name = ProcessName(format!("broker{id}").into());
     if known(cluster, &name).is_ok() {
         return Err(Refusal::Taken(name));
@@ -127,6 +152,7 @@ fn broker_added(cluster: &Cluster, id: BrokerId) -> Result<Act, Refusal> {
     let mut settings = others.first().ok_or(Refusal::NoBroker)?.1.clone();
     settings.broker_id = id;
     settings.host = name.0.clone();
+    settings.write(file);
     let new = ProcessId(cluster.processes().count() as u16);
     let directory = directory(others.iter().copied().chain([(new, &settings)]));
     let asks = cluster.processes().filter(|(_, _, process)| known_to(process).is_some());
@@ -138,6 +164,19 @@ fn broker_added(cluster: &Cluster, id: BrokerId) -> Result<Act, Refusal> {
             i.request(other, Request::Resolve(directory.clone()));
         }
         i.start(added);
+    }))
+}
+
+/// A broker whose file is written before it starts.
+fn started_with(cluster: &Cluster, name: &ProcessName, file: &Pairs) -> Result<Act, Refusal> {
+    let id = known(cluster, name)?;
+    if cluster.process(id).broker_settings().is_none() {
+        return Err(Refusal::NoFile(name.clone()));
+    }
+    let (start, file) = (start(cluster, name)?, file.clone());
+    Ok(Box::new(move |i| {
+        i.request(id, Request::Configure(file));
+        start(i);
     }))
 }
 

@@ -113,6 +113,20 @@ pub enum ConfigSource {
     Default,
 }
 
+impl ConfigSource {
+    /// Its name in Kafka.
+    // Source: DescribeConfigsResponse.ConfigSource
+    pub fn name(self) -> &'static str {
+        match self {
+            ConfigSource::DynamicTopic => "DYNAMIC_TOPIC_CONFIG",
+            ConfigSource::DynamicBroker => "DYNAMIC_BROKER_CONFIG",
+            ConfigSource::DynamicDefaultBroker => "DYNAMIC_DEFAULT_BROKER_CONFIG",
+            ConfigSource::StaticBroker => "STATIC_BROKER_CONFIG",
+            ConfigSource::Default => "DEFAULT_CONFIG",
+        }
+    }
+}
+
 /// One setting.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ConfigEntry {

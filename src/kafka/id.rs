@@ -245,6 +245,11 @@ impl TopicPartition {
 // Source: kafka.api.ProducerRequest.RandomPartition
 pub const ANY_PART: i32 = -1;
 
+/// How many partitions a topic may have.
+// Real: no more than a controller can bear, and nobody says how many that are; here this many,
+// because all brokers are in one page's memory.
+pub const PARTITIONS: i32 = 1000;
+
 /// How many partitions of a topic a broker may have of its own, and one more.
 pub const PARTS: i32 = 1024;
 

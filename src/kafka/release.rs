@@ -5,6 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::message::Acks;
 use super::producer::words::Keyless;
 
 macro_rules! releases {
@@ -181,6 +182,19 @@ impl Release {
         self >= Release::V2_3_1
     }
 
+    /// Whether a member may ask for a session of up to half an hour by default, and not only of
+    /// five minutes.
+    // Source: GroupMaxSessionTimeoutMs (KAFKA-7730, 2.3)
+    pub fn lets_members_be_silent_for_long(self) -> bool {
+        self >= Release::V2_3_1
+    }
+
+    /// Whether consumers wait half a minute for an answer, as for a join alone before.
+    // Source: KIP-266 (2.0): request.timeout.ms was 305 s
+    pub fn consumers_are_impatient(self) -> bool {
+        self >= Release::V2_3_1
+    }
+
     /// Whether brokers wait long by default before they give up a session or a follower.
     // Source: KIP-537 (2.5)
     pub fn is_patient_by_default(self) -> bool {
@@ -351,6 +365,12 @@ impl Release {
         self <= Release::V1_1_1
     }
 
+    /// Whether tools can be sent to ZooKeeper.
+    // Source: KIP-500 (removed in 3.0)
+    pub fn tools_know_zookeeper(self) -> bool {
+        self <= Release::V2_8_2
+    }
+
     /// Whether `kafka-configs` writes the settings of topics to ZooKeeper itself.
     // Source: KAFKA-7904 (2.5)
     pub fn topics_are_configured_in_zookeeper(self) -> bool {
@@ -453,6 +473,22 @@ impl Release {
     // Source: KAFKA-2983 (removed in 2.0)
     pub fn has_old_consumers(self) -> bool {
         self <= Release::V1_1_1
+    }
+
+    /// How many acknowledgements the console producer waits for unless told otherwise.
+    // Source: ConsoleProducer (--request-required-acks: 0 in 0.8, 1 to 2.8, -1 from 3.0 on)
+    pub fn console_producer_acks(self) -> Acks {
+        match self {
+            Release::V0_7_2 | Release::V0_8_2_2 => Acks::None,
+            _ if self.clients_are_careful() => Acks::All,
+            _ => Acks::Leader,
+        }
+    }
+
+    /// How long a controller waits before it sends a request again, in milliseconds.
+    // Source: RequestSendThread.doWork
+    pub fn controllers_send_again_after_ms(self) -> u64 {
+        if self <= Release::V0_8_2_2 { 300 } else { 100 }
     }
 
     /// Whether there are consumers whose groups a broker coordinates.

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::id::{BrokerId, PARTS};
+use super::id::{BrokerId, PARTITIONS, PARTS};
 use super::release::Release;
 use super::segments;
 use crate::sim::{OrdMap, ProcessId, Span};
@@ -168,6 +168,9 @@ impl Settings {
         if !release.keeps_offsets_for_a_week() {
             settings.offsets_retention = Span::secs(1440 * 60);
         }
+        if !release.lets_members_be_silent_for_long() {
+            settings.group_max_session_timeout = Span::secs(300);
+        }
         settings
     }
 }
@@ -226,6 +229,7 @@ macro_rules! by_name {
             pub fn value(&self, name: &str) -> Option<String> {
                 match name {
                     $($name => Some(shown::$kind(&self.$field)),)*
+                    LAG_MAX_MESSAGES => self.replica_lag_max_messages().map(|n| n.to_string()),
                     _ => segments::value(name, self).or_else(|| self.lone_value(name)),
                 }
             }
@@ -235,40 +239,40 @@ macro_rules! by_name {
 
 by_name! {
     "broker.rack" => broker_rack: optional_text;
-    "zookeeper.session.timeout.ms" => zookeeper_session_timeout: ms;
-    "zookeeper.max.in.flight.requests" => zookeeper_max_in_flight_requests: number;
-    "num.partitions" => num_partitions: number;
-    "default.replication.factor" => default_replication_factor: number;
+    "zookeeper.session.timeout.ms" => zookeeper_session_timeout: pause;
+    "zookeeper.max.in.flight.requests" => zookeeper_max_in_flight_requests: count;
+    "num.partitions" => num_partitions: partitions;
+    "default.replication.factor" => default_replication_factor: replicas;
     "auto.create.topics.enable" => auto_create_topics_enable: truth;
     "delete.topic.enable" => delete_topic_enable: truth;
     "unclean.leader.election.enable" => unclean_leader_election_enable: truth;
-    "min.insync.replicas" => min_insync_replicas: number;
-    "replica.lag.time.max.ms" => replica_lag_time_max: ms;
+    "min.insync.replicas" => min_insync_replicas: replicas;
+    "replica.lag.time.max.ms" => replica_lag_time_max: pause;
     "replica.fetch.wait.max.ms" => replica_fetch_wait_max: ms;
-    "replica.fetch.min.bytes" => replica_fetch_min_bytes: number;
-    "replica.fetch.max.bytes" => replica_fetch_max_bytes: number;
-    "replica.fetch.backoff.ms" => replica_fetch_backoff: ms;
-    "replica.high.watermark.checkpoint.interval.ms" => replica_high_watermark_checkpoint_interval: ms;
+    "replica.fetch.min.bytes" => replica_fetch_min_bytes: count;
+    "replica.fetch.max.bytes" => replica_fetch_max_bytes: amount;
+    "replica.fetch.backoff.ms" => replica_fetch_backoff: pause;
+    "replica.high.watermark.checkpoint.interval.ms" => replica_high_watermark_checkpoint_interval: pause;
     "controlled.shutdown.enable" => controlled_shutdown_enable: truth;
     "controlled.shutdown.max.retries" => controlled_shutdown_max_retries: number;
-    "controlled.shutdown.retry.backoff.ms" => controlled_shutdown_retry_backoff: ms;
+    "controlled.shutdown.retry.backoff.ms" => controlled_shutdown_retry_backoff: pause;
     "auto.leader.rebalance.enable" => auto_leader_rebalance_enable: truth;
     "leader.imbalance.per.broker.percentage" => leader_imbalance_per_broker_percentage: number;
     "leader.imbalance.check.interval.seconds" => leader_imbalance_check_interval: seconds;
-    "message.max.bytes" => message_max_bytes: number;
-    "log.segment.bytes" => log_segment_bytes: number;
-    "offsets.topic.num.partitions" => offsets_topic_num_partitions: number;
-    "offsets.topic.replication.factor" => offsets_topic_replication_factor: number;
+    "message.max.bytes" => message_max_bytes: amount;
+    "log.segment.bytes" => log_segment_bytes: segment;
+    "offsets.topic.num.partitions" => offsets_topic_num_partitions: partitions;
+    "offsets.topic.replication.factor" => offsets_topic_replication_factor: replicas;
     "offsets.retention.minutes" => offsets_retention: minutes;
-    "offsets.retention.check.interval.ms" => offsets_retention_check_interval: ms;
-    "offsets.commit.timeout.ms" => offsets_commit_timeout: ms;
+    "offsets.retention.check.interval.ms" => offsets_retention_check_interval: pause;
+    "offsets.commit.timeout.ms" => offsets_commit_timeout: pause;
     "group.min.session.timeout.ms" => group_min_session_timeout: ms;
     "group.max.session.timeout.ms" => group_max_session_timeout: ms;
     "group.initial.rebalance.delay.ms" => group_initial_rebalance_delay: ms;
-    "group.max.size" => group_max_size: number;
-    "transaction.state.log.num.partitions" => transaction_state_log_num_partitions: number;
-    "transaction.state.log.replication.factor" => transaction_state_log_replication_factor: number;
-    "transaction.state.log.min.isr" => transaction_state_log_min_isr: number;
+    "group.max.size" => group_max_size: count;
+    "transaction.state.log.num.partitions" => transaction_state_log_num_partitions: partitions;
+    "transaction.state.log.replication.factor" => transaction_state_log_replication_factor: replicas;
+    "transaction.state.log.min.isr" => transaction_state_log_min_isr: replicas;
     "group.coordinator.rebalance.protocols" => group_coordinator_rebalance_protocols: text;
 }
 
@@ -282,13 +286,29 @@ impl Settings {
         "log.default.flush.interval.ms",
     ];
 
+    /// Writes into the broker's file; an empty value takes the setting out of it.
+    pub fn write(&mut self, file: &[(Arc<str>, Arc<str>)]) {
+        for (name, value) in file {
+            let default = Settings::new(self.broker_id, "", 0).of_release(self.release);
+            let is_out = value.is_empty();
+            let value =
+                if is_out { default.value(name).unwrap_or_default() } else { value.to_string() };
+            // What is checked when it is read fits; a default that is no value, null, is left out.
+            let _ = self.set(name, &value);
+            if is_out {
+                self.others.remove(name);
+            }
+        }
+    }
+
     /// The settings that brokers of a release have, by their names there.
     pub fn names(release: Release) -> Vec<&'static str> {
         match release.brokers_are_alone() {
             true => ["num.partitions"].iter().chain(Self::OF_LONE).copied().collect(),
             false => {
                 let of_logs = segments::SETTINGS.iter().map(|(name, _)| *name);
-                Self::NAMES.iter().copied().chain(of_logs).collect()
+                let all = Self::NAMES.iter().copied().chain(of_logs);
+                all.filter(|name| is_in(name, release)).collect()
             }
         }
     }
@@ -319,15 +339,17 @@ impl Settings {
         let wrong = |wanted| SettingError::Value { name, value: value.into(), wanted };
         match *name {
             "zk.sessiontimeout.ms" => {
-                self.zookeeper_session_timeout = read::ms(value).map_err(wrong)?;
+                self.zookeeper_session_timeout = read::pause(value).map_err(wrong)?;
             }
             "topic.partition.count.map" => {
                 let fine = value.split(',').all(|pair| counted(pair).is_some());
                 if !fine {
-                    return Err(wrong("topics like orders:2,clicks:1"));
+                    return Err(wrong(
+                        "topics like orders:2,clicks:1 with 1 to 1000 partitions each",
+                    ));
                 }
             }
-            _ => drop(read::number::<u32>(value).map_err(wrong)?),
+            _ => drop(read::count::<u32>(value).map_err(wrong)?),
         }
         Ok(())
     }
@@ -352,9 +374,33 @@ impl Settings {
     }
 }
 
+/// The settings that came with a release after 0.8.2.
+// Source: KAFKA-1461 (0.9), KIP-36 (0.10), KIP-98, KIP-134 (0.11), KIP-214 (1.1), KIP-389 (2.2),
+// KIP-848 (3.7)
+const CAME_LATER: &[(&str, Release)] = &[
+    ("replica.fetch.backoff.ms", Release::V0_10_2_2),
+    ("broker.rack", Release::V0_10_2_2),
+    ("group.min.session.timeout.ms", Release::V0_10_2_2),
+    ("group.max.session.timeout.ms", Release::V0_10_2_2),
+    ("group.initial.rebalance.delay.ms", Release::V1_1_1),
+    ("transaction.state.log.num.partitions", Release::V1_1_1),
+    ("transaction.state.log.replication.factor", Release::V1_1_1),
+    ("transaction.state.log.min.isr", Release::V1_1_1),
+    ("zookeeper.max.in.flight.requests", Release::V1_1_1),
+    ("group.max.size", Release::V2_3_1),
+    ("group.coordinator.rebalance.protocols", Release::V3_9_1),
+];
+
+/// Whether brokers of a release with replicas have it.
+fn is_in(name: &str, release: Release) -> bool {
+    let came = CAME_LATER.iter().find(|(later, _)| *later == name);
+    let went = name == LAG_MAX_MESSAGES && !release.lag_is_counted_in_messages();
+    came.is_none_or(|(_, first)| release >= *first) && !went
+}
+
 fn counted(pair: &str) -> Option<(&str, i32)> {
     let (topic, count) = pair.split_once(':')?;
-    Some((topic, count.parse().ok().filter(|count| *count > 0)?))
+    Some((topic, count.parse().ok().filter(|count| (1..=PARTITIONS).contains(count))?))
 }
 
 /// Values as text becomes them.
@@ -370,16 +416,54 @@ mod read {
         text.parse().map_err(|_| "true or false")
     }
 
+    fn within<N: FromStr + PartialOrd>(
+        text: &str,
+        (least, most): (N, N),
+        wanted: &'static str,
+    ) -> Result<N, &'static str> {
+        let number = text.parse().ok();
+        number.filter(|number| least <= *number && *number <= most).ok_or(wanted)
+    }
+
+    pub(super) fn partitions(text: &str) -> Result<i32, &'static str> {
+        within(text, (1, super::PARTITIONS), "a number of partitions from 1 to 1000")
+    }
+
+    // Source: the protocol counts replicas in 16 bits
+    pub(super) fn replicas(text: &str) -> Result<i32, &'static str> {
+        within(text, (1, 0x7fff), "a number of replicas from 1 to 32767")
+    }
+
+    pub(super) fn amount(text: &str) -> Result<i32, &'static str> {
+        within(text, (0, i32::MAX), "a number from 0 to 2147483647")
+    }
+
+    pub(super) fn count<N: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<N, &'static str> {
+        let number = text.parse().ok().filter(|number| *number >= N::from(1));
+        number.ok_or("a number from 1 to 2147483647")
+    }
+
+    // Source: LogConfig (segment.bytes is an int from LegacyRecord.RECORD_OVERHEAD_V0 on)
+    pub(super) fn segment(text: &str) -> Result<i64, &'static str> {
+        within(text, (14, 0x7fff_ffff), "a number of bytes from 14 to 2147483647")
+    }
+
     pub(super) fn ms(text: &str) -> Result<Span, &'static str> {
-        Span::parse_ms(text).ok_or("milliseconds")
+        Span::parse_ms(text).ok_or("milliseconds from 0 to 3162240000000 (a hundred years)")
+    }
+
+    pub(super) fn pause(text: &str) -> Result<Span, &'static str> {
+        Span::parse_pause_ms(text).ok_or("milliseconds from 1 to 3162240000000 (a hundred years)")
     }
 
     pub(super) fn seconds(text: &str) -> Result<Span, &'static str> {
-        text.parse().map(Span::secs).map_err(|_| "seconds")
+        let most = Span::LONGEST.as_ms() / 1000;
+        within(text, (1, most), "seconds from 1 to 3162240000 (a hundred years)").map(Span::secs)
     }
 
     pub(super) fn minutes(text: &str) -> Result<Span, &'static str> {
-        let minutes: u64 = text.parse().map_err(|_| "minutes")?;
+        let most = Span::LONGEST.as_ms() / 60_000;
+        let minutes = within(text, (1, most), "minutes from 1 to 52704000 (a hundred years)")?;
         Ok(Span::secs(60) * minutes)
     }
 
@@ -400,6 +484,12 @@ mod shown {
         number.to_string()
     }
 
+    pub(super) use number as partitions;
+    pub(super) use number as replicas;
+    pub(super) use number as amount;
+    pub(super) use number as count;
+    pub(super) use number as segment;
+
     pub(super) fn truth(truth: &bool) -> String {
         truth.to_string()
     }
@@ -407,6 +497,8 @@ mod shown {
     pub(super) fn ms(span: &Span) -> String {
         span.as_ms().to_string()
     }
+
+    pub(super) use ms as pause;
 
     pub(super) fn seconds(span: &Span) -> String {
         (span.as_ms() / 1000).to_string()
@@ -437,5 +529,30 @@ mod tests {
         assert_eq!(settings.value("replica.lag.time.max.ms").as_deref(), Some("4000"));
         assert!(settings.set("replica.lag.time.max.ms", "soon").is_err());
         assert!(settings.set("no.such.setting", "1").is_err());
+    }
+
+    #[test]
+    fn a_release_lists_what_its_brokers_have() {
+        let value = |release: Release, name: &str| {
+            let settings = Settings::new(BrokerId(1), "a", 1).of_release(release);
+            Settings::names(release).contains(&name).then(|| settings.value(name)).flatten()
+        };
+        for (name, first, last, expected) in [
+            (LAG_MAX_MESSAGES, Release::V0_8_2_2, Release::V0_8_2_2, "4000"),
+            ("group.max.size", Release::V2_3_1, Release::V3_9_1, "2147483647"),
+            ("min.insync.replicas", Release::V0_8_2_2, Release::V3_9_1, "1"),
+            ("transaction.state.log.min.isr", Release::V1_1_1, Release::V3_9_1, "2"),
+        ] {
+            for release in Release::ALL.iter().copied() {
+                let wanted = (first..=last).contains(&release).then_some(expected);
+                assert_eq!(value(release, name).as_deref(), wanted, "{name} in {release}");
+            }
+        }
+        let name = "group.max.session.timeout.ms";
+        let values = [Release::V1_1_1, Release::V2_3_1].map(|release| value(release, name));
+        assert_eq!(values, [Some("300000".into()), Some("1800000".into())]);
+        for release in Release::ALL.iter().copied() {
+            assert!(Settings::names(release).iter().all(|name| value(release, name).is_some()));
+        }
     }
 }

@@ -111,6 +111,8 @@ pub enum Request {
     Stop,
     /// Hosts and ports have changed.
     Resolve(Directory),
+    /// Of a broker before it starts: its file says something else.
+    Configure(Arc<[(Arc<str>, Arc<str>)]>),
     /// Of a consumer.
     Consumer(ConsumerRequest),
     /// Of a producer.
@@ -252,6 +254,7 @@ impl Vocabulary for Words {
             Request::Zk(request) => zk::Words::request_name(request),
             Request::Stop => "stop",
             Request::Resolve(_) => "resolve",
+            Request::Configure(_) => "configure",
             Request::Consumer(request) => request.name(),
             Request::Producer(request) => request.name(),
         }

@@ -625,6 +625,13 @@ pub fn decode_partitions(data: &Bytes) -> Option<Vec<TopicPartition>> {
     value.get("partitions")?.as_array()?.iter().map(named_partition).collect()
 }
 
+/// The topics that a plan is wanted for: `{"topics":[{"topic":"orders"}],"version":1}`.
+pub fn decode_topics(text: &str) -> Option<Vec<TopicName>> {
+    let value = parsed(&text.into())?;
+    let topics = value.get("topics")?.as_array()?.iter();
+    topics.map(|one| Some(one.get("topic")?.as_str()?.into())).collect()
+}
+
 fn named_partition(value: &Value) -> Option<TopicPartition> {
     let topic = value.get("topic")?.as_str()?;
     Some(TopicPartition::new(topic, number(value.get("partition")?)?))

@@ -227,7 +227,7 @@ fn printed(lab: &Lab, line: &mut Line) -> Result<Vec<String>, Trouble> {
         return Ok(screen.flat_map(|printed| full_lines(&printed.text)).collect());
     }
     let tool = process.tool().ok_or_else(|| word.is_not("the name of a tool"))?;
-    Ok(tool.printed().map_or(Vec::new(), |text| text.lines().map(str::to_owned).collect()))
+    Ok(tool.printed().map_or(Vec::new(), |text| full_lines(text).collect()))
 }
 
 /// What a server answers to a four-letter word.

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use super::ensemble::{Run, witness};
-use crate::cluster::{COMMANDS, Command};
+use crate::cluster::{COMMANDS, Command, Row, Trouble, check};
+use crate::kafka::tools::console_producer::{self, ConsoleProducer};
 use crate::lab::Lab;
 use crate::sim::{Power, ProcessName, SimTime};
 use crate::text::Phrase;
@@ -31,6 +32,23 @@ pub enum Voice {
     Watch,
     /// A command that no program was typed at: a button was pushed, or the recording has it.
     Deed,
+    /// Why a line was not taken.
+    Refusal,
+}
+
+/// A line that was typed at the tools and is no command that could be done then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tried {
+    /// When it was typed.
+    pub at: SimTime,
+    /// What stood before it.
+    pub prompt: &'static str,
+    /// What was typed.
+    pub line: Arc<str>,
+    /// What is said to it.
+    pub answer: String,
+    /// Who says that.
+    pub voice: Voice,
 }
 
 /// A line of the screen.
@@ -66,11 +84,11 @@ pub enum Program {
     Tools,
 }
 
-/// What a pane shows.
-pub fn pane(program: Program, lab: &Lab) -> Pane {
+/// What a pane shows, given what was tried at the tools.
+pub fn pane(program: Program, lab: &Lab, tried: &[Tried]) -> Pane {
     let mut pane = match program {
         Program::ZkCli => zk_cli(Run::of(lab)),
-        Program::Tools => tools(lab),
+        Program::Tools => tools(lab, tried),
     };
     let hidden = pane.lines.len().saturating_sub(KEPT);
     pane.lines.drain(..hidden);
@@ -115,38 +133,142 @@ fn said(by: Hand, text: &str) -> impl Iterator<Item = Said> {
     })
 }
 
-/// The runs of the tools and what else was done, in the order of their beginnings.
-fn tools(lab: &Lab) -> Pane {
+/// The runs of the tools and what else was done or tried, in the order of their beginnings.
+fn tools(lab: &Lab, tried: &[Tried]) -> Pane {
     let (runs, deeds): (Vec<_>, Vec<_>) = lab
         .given()
         .iter()
         .filter(|(_, command)| !matches!(command, Command::Enter { .. }))
         .partition(|(_, command)| matches!(command, Command::Type { .. }));
     let mut done: Vec<(SimTime, Vec<Said>)> = Vec::new();
+    let producers = producers(lab);
     for (moment, command) in deeds {
-        let (prompt, text) = ("◆ ".into(), command.to_string());
-        done.push((moment.at, vec![Said { voice: Voice::Deed, prompt, text }]));
+        done.push((moment.at, vec![deed(command, &producers)]));
     }
+    let begun = runs.iter().filter(|(_, run)| console_producer(run).is_some());
+    done.extend(begun.map(|(moment, run)| (moment.at, vec![person("$ ", run.to_string())])));
     for tool in lab.cluster().processes().filter_map(|(_, _, process)| process.tool()) {
         let Some(begun) = tool.begun() else { continue };
-        let (prompt, text) = ("$ ".into(), tool.line().to_owned());
-        let mut lines = vec![Said { voice: Voice::Person, prompt, text }];
+        let mut lines = vec![person("$ ", tool.line().to_owned())];
         lines.extend(said(Hand::Command, tool.printed().map_or("", |text| text)));
         done.push((begun, lines));
     }
-    crate::sim::sort::by_key(&mut done, |(at, _)| *at);
-    Pane {
-        about: Phrase::key("console.tools.about"),
-        lines: done.into_iter().flat_map(|(_, lines)| lines).collect(),
-        prompt: "$ ".into(),
-        history: runs.into_iter().map(|(_, command)| command.to_string().into()).collect(),
+    let mut history: Vec<(SimTime, Arc<str>)> =
+        runs.into_iter().map(|(moment, run)| (moment.at, run.to_string().into())).collect();
+    for one in tried.iter().filter(|one| one.at <= lab.moment().at) {
+        let mut lines = vec![person(one.prompt, one.line.to_string())];
+        lines.extend(one.answer.lines().map(|text| Said {
+            voice: one.voice,
+            prompt: String::new(),
+            text: text.to_owned(),
+        }));
+        done.push((one.at, lines));
+        history.push((one.at, one.line.clone()));
     }
+    crate::sim::sort::by_key(&mut done, |(at, _)| *at);
+    crate::sim::sort::by_key(&mut history, |(at, _)| *at);
+    let (about, prompt) = match typed_at(lab) {
+        Some(_) => ("console.producing", PRODUCING),
+        None => ("console.tools.about", "$ "),
+    };
+    Pane {
+        about: Phrase::key(about),
+        lines: done.into_iter().flat_map(|(_, lines)| lines).collect(),
+        prompt: prompt.into(),
+        history: history.into_iter().map(|(_, line)| line).collect(),
+    }
+}
+
+fn person(prompt: &str, text: String) -> Said {
+    Said { voice: Voice::Person, prompt: prompt.into(), text }
+}
+
+/// A command: a line of input where it was sent to a console producer.
+fn deed(command: &Command, producers: &[(ProcessName, ConsoleProducer)]) -> Said {
+    if let Command::Send { process, record } = command
+        && let Some((_, producer)) = producers.iter().find(|(name, _)| name == process)
+    {
+        return person(PRODUCING, producer.line(record));
+    }
+    Said { voice: Voice::Deed, prompt: "◆ ".into(), text: command.to_string() }
+}
+
+/// What stands before a line that a console producer reads.
+const PRODUCING: &str = ">";
+/// The line that ends its input: the key is `Ctrl-D`.
+const END: &str = "^D";
+
+fn console_producer(command: &Command) -> Option<ConsoleProducer> {
+    let Command::Type { tool: console_producer::NAME, words } = command else { return None };
+    let words: Vec<String> = words.iter().map(|word| word.to_string()).collect();
+    ConsoleProducer::read(&words).ok()
+}
+
+/// All console producers that were begun, with the names that they got.
+fn producers(lab: &Lab) -> Vec<(ProcessName, ConsoleProducer)> {
+    let begun = lab.given().iter().filter_map(|(_, command)| console_producer(command));
+    let name = |number| match number {
+        1 => console_producer::NAME.to_owned(),
+        _ => format!("{}-{number}", console_producer::NAME),
+    };
+    (1..).zip(begun).map(|(number, of)| (ProcessName(name(number).into()), of)).collect()
+}
+
+/// The console producer that is typed at: the last one, while it runs.
+fn typed_at(lab: &Lab) -> Option<(ProcessName, ConsoleProducer)> {
+    let (name, of) = producers(lab).pop()?;
+    let id = lab.cluster().find(&name.0)?;
+    let closes = || lab.cluster().process(id).producer().is_some_and(|of| !of.is_running());
+    (lab.cluster().power(id) != Power::Off && !closes()).then_some((name, of))
+}
+
+/// What is said to a line typed at the tools that does nothing to the cluster.
+pub fn answered(line: &str, lab: &Lab) -> Option<Tried> {
+    if let Some((_, producer)) = typed_at(lab) {
+        let answer = producer.record(line).err().filter(|_| line.trim() != END)?;
+        let (at, voice) = (lab.moment().at, Voice::Refusal);
+        return Some(Tried { at, prompt: PRODUCING, line: line.into(), answer, voice });
+    }
+    let line = line.trim().trim_start_matches("$ ");
+    let (answer, voice) = match line.trim().split_once(' ').unwrap_or((line.trim(), "")) {
+        ("help", word) => (help(word.trim()), Voice::Program),
+        _ => (refused(line, lab)?, Voice::Refusal),
+    };
+    Some(Tried { at: lab.moment().at, prompt: "$ ", line: line.into(), answer, voice })
+}
+
+/// What can be typed: all commands with their usage, or one with an example.
+fn help(word: &str) -> String {
+    let named = |row: &&Row| row.name == word;
+    let Some(row) = COMMANDS.iter().find(named) else {
+        let usages: Vec<&str> = COMMANDS.iter().map(|row| row.usage).collect();
+        return format!("{}\nhelp COMMAND", usages.join("\n"));
+    };
+    format!("{}\n{}", row.usage.replace(" | ", "\n"), row.example)
+}
+
+fn refused(line: &str, lab: &Lab) -> Option<String> {
+    let command = match Command::parse(1, line) {
+        Ok(command) => command,
+        Err(Trouble { column, what, expected, .. }) => {
+            return Some(format!("column {column}: {what}; expected {expected}"));
+        }
+    };
+    check(&command, lab.cluster()).err().map(|refusal| refusal.to_string())
 }
 
 /// The commands that typing a line stands for, in the words of a script.
 pub fn meant(program: Program, line: &str, lab: &Lab) -> Vec<String> {
     if program == Program::Tools {
-        return vec![line.to_owned()];
+        return match typed_at(lab) {
+            None => vec![line.trim().trim_start_matches("$ ").to_owned()],
+            Some((process, _)) if line.trim() == END => vec![format!("let {process} close")],
+            Some((process, producer)) => {
+                let record = producer.record(line).into_iter();
+                let send = |record| Command::Send { process: process.clone(), record }.to_string();
+                record.map(send).collect()
+            }
+        };
     }
     let begin = match shell(Run::of(lab)) {
         None => Some(format!("add client {SHELL}")),
@@ -155,6 +277,11 @@ pub fn meant(program: Program, line: &str, lab: &Lab) -> Vec<String> {
     };
     let (process, line) = (ProcessName(SHELL.into()), line.into());
     begin.into_iter().chain([Command::Enter { process, line }.to_string()]).collect()
+}
+
+/// The command that ends the input of what is typed at, if it reads input.
+pub fn ended(lab: &Lab) -> Option<String> {
+    typed_at(lab).map(|(process, _)| format!("let {process} close"))
 }
 
 /// The line with its last word completed as far as that is clear, and what it could be if not.
@@ -211,7 +338,7 @@ fn options(line: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::lab::Recording;
-    use crate::sim::Span;
+    use crate::sim::{Moment, Span};
 
     /// A lab at which these lines have been typed, each answered within a second.
     fn after(lines: &[(Program, &str)]) -> Lab {
@@ -232,7 +359,7 @@ mod tests {
     #[test]
     fn the_first_line_opens_a_session() {
         let lab = after(&[(Program::ZkCli, "ls /brokers/ids"), (Program::ZkCli, "get -w \"/no\"")]);
-        let pane = pane(Program::ZkCli, &lab);
+        let pane = pane(Program::ZkCli, &lab, &[]);
         let texts: Vec<&str> = pane.lines.iter().map(|said| said.text.as_str()).collect();
         assert_eq!(texts[texts.len() - 3..], ["[1]", "get -w \"/no\"", "Node does not exist: /no"]);
         assert!(texts.contains(&"ls /brokers/ids"), "{texts:?}");
@@ -248,13 +375,82 @@ mod tests {
             (Program::Tools, tool),
             (Program::Tools, "kill broker1"),
         ]);
-        let pane = pane(Program::Tools, &lab);
+        let pane = pane(Program::Tools, &lab, &[]);
         let lines: Vec<String> =
             pane.lines.iter().map(|said| format!("{}{}", said.prompt, said.text)).collect();
         assert_eq!(lines[0], "◆ topic orders partitions=1 replicas=1", "{lines:?}");
         assert!(lines.len() > 3, "{lines:?}");
         assert_eq!(lines[lines.len() - 3..], ["$ kafka-topics --list", "orders", "◆ kill broker1"]);
         assert_eq!(pane.history, [tool.into()]);
+    }
+
+    #[test]
+    fn a_console_producer_sends_what_is_typed_until_it_ends() {
+        let start = "kafka-console-producer.sh --topic orders --property parse.key=true \
+                     --property key.separator=:";
+        let lab = after(&[
+            (Program::Tools, "topic orders partitions=1 replicas=1"),
+            (Program::Tools, start),
+            (Program::Tools, "k1:v1"),
+            (Program::Tools, "k2:v2"),
+        ]);
+        let none = answered("no key", &lab).expect("it is no record");
+        assert_eq!(none.answer, "No key separator found on line number 1: 'no key'");
+        assert_eq!(super::pane(Program::Tools, &lab, &[]).prompt, ">");
+        assert_eq!(meant(Program::Tools, "^D", &lab), ["let kafka-console-producer close"]);
+        let mut lab = lab;
+        for line in ["^D", "kafka-console-consumer --topic orders --from-beginning"] {
+            let command = meant(Program::Tools, line, &lab).remove(0);
+            lab.issue(Command::parse(1, &command).expect("it is right")).expect("it can be");
+            lab.advance_to(lab.moment().at + Span::secs(2));
+        }
+        let pane = super::pane(Program::Tools, &lab, &[]);
+        let said = |said: &Said| format!("{}{}", said.prompt, said.text);
+        let lines: Vec<String> = pane.lines.iter().map(said).collect();
+        assert!(lines.iter().any(|line| line.starts_with("$ kafka-console-producer --topic")));
+        assert_eq!(
+            lines[lines.len() - 7..],
+            [
+                ">k1:v1",
+                ">k2:v2",
+                "◆ let kafka-console-producer close",
+                "$ kafka-console-consumer --topic orders --from-beginning",
+                "v1",
+                "v2",
+                "Processed a total of 2 messages",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_line_that_does_nothing_stays_with_what_is_said_to_it() {
+        let mut lab = after(&[]);
+        let lines = ["foo", "kill broker99", "add broker", "help kill", "kafka-topics --create x"];
+        let tried: Vec<Tried> = lines.iter().filter_map(|line| answered(line, &lab)).collect();
+        assert_eq!(answered("kafka-topics --list", &lab), None);
+        let pane = pane(Program::Tools, &lab, &tried);
+        let said: Vec<&str> = pane.lines.iter().map(|said| said.text.as_str()).collect();
+        assert_eq!(
+            said,
+            [
+                "foo",
+                "column 1: “foo”; expected a command; help lists them",
+                "kill broker99",
+                "there is no process broker99",
+                "add broker",
+                "column 11: the line ends; expected the id of a broker",
+                "help kill",
+                "kill PROCESS",
+                "kill broker1",
+                "kafka-topics --create x",
+                "column 23: “x”; expected an option as the tool has it",
+            ]
+        );
+        assert_eq!(pane.history.len(), lines.len());
+        let all = answered("help", &lab).expect("it does nothing").answer;
+        assert!(COMMANDS.iter().all(|row| all.contains(row.usage)));
+        lab.seek(Moment::before(SimTime::ZERO));
+        assert_eq!(super::pane(Program::Tools, &lab, &tried).lines, []);
     }
 
     #[test]

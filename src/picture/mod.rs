@@ -17,6 +17,7 @@ pub mod laws;
 pub mod legend;
 pub mod log_files;
 pub mod palette;
+pub mod properties;
 pub mod run_text;
 pub mod sentence;
 pub mod shape;

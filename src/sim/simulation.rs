@@ -519,7 +519,8 @@ impl<P: Process> Sim<P> {
             false => {
                 let range = after.start.as_micros()..after.end.as_micros();
                 let purpose = <Words<P> as Vocabulary>::timer_name(&timer);
-                Span::micros(seat.dice.draw(purpose, range))
+                // A fixed outcome may be any number.
+                Span::micros(seat.dice.draw(purpose, range)).min(Span::LONGEST)
             }
         };
         let at = since + seat.clock.lasting(span);

@@ -79,6 +79,11 @@ impl Span {
         Some(Span(micros)).filter(|span| *span <= Span::LONGEST)
     }
 
+    /// The same for a pause, which is never of no length: over and over it would stop the clock.
+    pub fn parse_pause_ms(text: &str) -> Option<Span> {
+        Span::parse_ms(text).filter(|span| *span > Span::ZERO)
+    }
+
     /// `ms` milliseconds.
     pub const fn ms(ms: u64) -> Span {
         Span(ms * 1000)

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use leptos::prelude::*;
 use web_sys::UrlSearchParams;
 
+use crate::picture::console::Tried;
 use crate::picture::target::Target;
 use crate::picture::tree::{self, Open};
 use crate::text::{Catalog, Language, Phrase};
@@ -201,6 +202,8 @@ pub struct View {
     pub pinned: RwSignal<Option<u64>>,
     /// What has the seat of the lanes.
     pub lower: RwSignal<Lower>,
+    /// In which run, and what, was typed at Kafka's tools in vain.
+    pub tried: RwSignal<(u16, Vec<Tried>)>,
     /// Whether things travel.
     pub motion: RwSignal<Motion>,
     /// Whether single keys act.
@@ -231,6 +234,7 @@ impl View {
             fit: RwSignal::new(false),
             pinned: RwSignal::new(None),
             lower: RwSignal::new(Lower::Lanes),
+            tried: RwSignal::new((0, Vec::new())),
             motion: RwSignal::new(motion(asked("motion").as_deref())),
             single_keys: RwSignal::new(asked("keys").as_deref() != Some("off")),
             catalog: RwSignal::new(Arc::new(Catalog::of(language))),

@@ -221,6 +221,9 @@ impl Process for Broker {
             self.directory = directory;
             return;
         }
+        if let Event::Request(Request::Configure(file)) = event {
+            return Arc::make_mut(&mut self.settings).write(&file);
+        }
         let Some(running) = &mut self.running else { return };
         let site = Site { settings: &self.settings, directory: &self.directory };
         running.handle(event, &mut self.disk, site, out);

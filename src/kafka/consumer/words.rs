@@ -119,20 +119,23 @@ impl ConsumerSettings {
             settings.session_timeout = Span::secs(10);
             settings.partition_assignment_strategy = vec![Assignor::Range];
         }
+        if !release.consumers_are_impatient() {
+            settings.request_timeout = Span::secs(305);
+        }
         settings
     }
 
     /// Changes a setting by its real name; `None` if there is no such one or it cannot be so.
     pub fn set(&mut self, name: &str, value: &str) -> Option<()> {
-        let ms = || Span::parse_ms(value);
+        let (ms, pause) = (|| Span::parse_ms(value), || Span::parse_pause_ms(value));
         match name {
-            "session.timeout.ms" => self.session_timeout = ms()?,
-            "heartbeat.interval.ms" => self.heartbeat_interval = ms()?,
-            "max.poll.interval.ms" => self.max_poll_interval = ms()?,
-            "auto.commit.interval.ms" => self.auto_commit_interval = ms()?,
-            "request.timeout.ms" => self.request_timeout = ms()?,
-            "retry.backoff.ms" => self.retry_backoff = ms()?,
-            "metadata.max.age.ms" => self.metadata_max_age = ms()?,
+            "session.timeout.ms" => self.session_timeout = pause()?,
+            "heartbeat.interval.ms" => self.heartbeat_interval = pause()?,
+            "max.poll.interval.ms" => self.max_poll_interval = pause()?,
+            "auto.commit.interval.ms" => self.auto_commit_interval = pause()?,
+            "request.timeout.ms" => self.request_timeout = pause()?,
+            "retry.backoff.ms" => self.retry_backoff = pause()?,
+            "metadata.max.age.ms" => self.metadata_max_age = pause()?,
             "fetch.max.wait.ms" => self.fetch_max_wait = ms()?,
             "enable.auto.commit" => self.enable_auto_commit = value.parse().ok()?,
             "allow.auto.create.topics" => self.allow_auto_create_topics = value.parse().ok()?,

@@ -16,10 +16,6 @@ use crate::kafka::wire::Purpose;
 use crate::kafka::words::BrokerTimer;
 use crate::sim::{OrdMap, Span};
 
-/// How long the controller waits before it sends a request again.
-// Source: RequestSendThread.doWork (0.10+)
-const SEND_AGAIN: Span = Span::ms(100);
-
 /// One broker's.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Channel {
@@ -71,7 +67,9 @@ impl Channels {
     /// The connection has broken: what was on its way is to be sent again.
     pub fn lost(&mut self, broker: BrokerId, turn: &mut Turn<'_, '_>) {
         if self.0.contains_key(&broker) {
-            turn.out.arm(BrokerTimer::SendAgain(broker), SEND_AGAIN);
+            // How long the controller waits before it sends a request again.
+            let pause = turn.settings.release.controllers_send_again_after_ms();
+            turn.out.arm(BrokerTimer::SendAgain(broker), Span::ms(pause));
         }
     }
 

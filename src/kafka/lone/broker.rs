@@ -151,6 +151,9 @@ impl Process for Broker {
         match event {
             Event::Boot => return self.boot(out),
             Event::Request(Ask::Resolve(directory)) => return self.directory = directory,
+            Event::Request(Ask::Configure(file)) => {
+                return Arc::make_mut(&mut self.settings).write(&file);
+            }
             _ => {}
         }
         if let Some(running) = &mut self.running {

@@ -72,16 +72,16 @@ impl LoneProducerSettings {
     /// Changes a setting by its real name; `None` if there is no such one or it cannot be so.
     // Source: ProducerConfig: "At least one of zk.connect or broker.list must be specified"
     pub fn set(&mut self, name: &str, value: &str) -> Option<()> {
-        let ms = || Span::parse_ms(value);
+        let pause = || Span::parse_pause_ms(value);
         match name {
             "zk.connect" => self.route = Route::Zookeeper,
             "broker.list" => {
                 let entries: Option<Vec<Entry>> = value.split(',').map(entry).collect();
                 self.route = Route::List(entries?.into());
             }
-            "zk.sessiontimeout.ms" => self.zk_sessiontimeout = ms()?,
+            "zk.sessiontimeout.ms" => self.zk_sessiontimeout = pause()?,
             "zk.read.num.retries" => self.zk_read_num_retries = value.parse().ok()?,
-            "connect.timeout.ms" => self.connect_timeout = ms()?,
+            "connect.timeout.ms" => self.connect_timeout = pause()?,
             "reconnect.interval" => {
                 self.reconnect_interval = value.parse().ok().filter(|sends| *sends > 0)?;
             }

@@ -132,16 +132,16 @@ impl OldSettings {
 
     /// Changes a setting by its real name; `None` if there is no such one or it cannot be so.
     pub fn set(&mut self, name: &str, value: &str) -> Option<()> {
-        let ms = || Span::parse_ms(value);
+        let (ms, pause) = (|| Span::parse_ms(value), || Span::parse_pause_ms(value));
         match (modern(name), value) {
             ("consumer.id", _) => (self.consumer_id, self.host) = (value.into(), None),
-            ("zookeeper.session.timeout.ms", _) => self.zookeeper_session_timeout = ms()?,
+            ("zookeeper.session.timeout.ms", _) => self.zookeeper_session_timeout = pause()?,
             ("zookeeper.sync.time.ms" | "rebalance.backoff.ms", _) => {
-                self.rebalance_backoff = ms()?;
+                self.rebalance_backoff = pause()?;
             }
             ("rebalance.max.retries", _) => self.rebalance_max_retries = value.parse().ok()?,
             ("auto.commit.enable", _) => self.auto_commit_enable = value.parse().ok()?,
-            ("auto.commit.interval.ms", _) => self.auto_commit_interval = ms()?,
+            ("auto.commit.interval.ms", _) => self.auto_commit_interval = pause()?,
             ("auto.offset.reset", "smallest") => self.auto_offset_reset = Reset::Smallest,
             ("auto.offset.reset", "largest") => self.auto_offset_reset = Reset::Largest,
             ("partition.assignment.strategy", "range") => {
@@ -160,8 +160,8 @@ impl OldSettings {
                 }
             }
             ("fetch.wait.max.ms", _) => self.fetch_wait_max = ms()?,
-            ("refresh.leader.backoff.ms", _) => self.refresh_leader_backoff = ms()?,
-            ("backoff.increment.ms", _) => self.backoff_increment = ms()?,
+            ("refresh.leader.backoff.ms", _) => self.refresh_leader_backoff = pause()?,
+            ("backoff.increment.ms", _) => self.backoff_increment = pause()?,
             _ => return None,
         }
         Some(())

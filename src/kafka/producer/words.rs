@@ -115,7 +115,7 @@ impl ProducerSettings {
     /// Fewer acknowledgements than all switch idempotence off, unless that is asked for later.
     // Source: ProducerConfig.postProcessAndValidateIdempotenceConfigs
     pub fn set(&mut self, name: &str, value: &str) -> Option<()> {
-        let ms = || Span::parse_ms(value);
+        let (ms, pause) = (|| Span::parse_ms(value), || Span::parse_pause_ms(value));
         match name {
             "acks" => {
                 self.acks = Acks::by_name(value)?;
@@ -123,18 +123,19 @@ impl ProducerSettings {
             }
             "enable.idempotence" => self.enable_idempotence = value.parse().ok()?,
             "transactional.id" => self.transactional_id = Some(value.into()),
-            "transaction.timeout.ms" => self.transaction_timeout = ms()?,
+            "transaction.timeout.ms" => self.transaction_timeout = pause()?,
             "retries" => self.retries = value.parse().ok()?,
-            "delivery.timeout.ms" => self.delivery_timeout = ms()?,
-            "request.timeout.ms" => self.request_timeout = ms()?,
+            "delivery.timeout.ms" => self.delivery_timeout = pause()?,
+            "request.timeout.ms" => self.request_timeout = pause()?,
             "max.block.ms" => self.max_block = ms()?,
-            "retry.backoff.ms" => self.retry_backoff = ms()?,
-            "retry.backoff.max.ms" => self.retry_backoff_max = ms()?,
+            "retry.backoff.ms" => self.retry_backoff = pause()?,
+            "retry.backoff.max.ms" => self.retry_backoff_max = pause()?,
             "linger.ms" => self.linger = ms()?,
             "batch.size" => self.batch_size = value.parse().ok()?,
-            "metadata.max.age.ms" => self.metadata_max_age = ms()?,
+            "metadata.max.age.ms" => self.metadata_max_age = pause()?,
             "max.in.flight.requests.per.connection" => {
-                self.max_in_flight_requests_per_connection = value.parse().ok()?;
+                let many = value.parse().ok().filter(|many| *many > 0)?;
+                self.max_in_flight_requests_per_connection = many;
             }
             _ => return None,
         }

@@ -1,5 +1,5 @@
-//! `kafka-configs`: alters what topics and brokers have set in ZooKeeper, by asking brokers or by
-//! writing it there.
+//! `kafka-configs`: alters and describes what topics and brokers have set in ZooKeeper, by asking
+//! brokers or by writing and reading it there.
 //!
 //! Source: ConfigCommand (3.9).
 //!
@@ -12,7 +12,7 @@ use super::dialogue::Next;
 use super::exception::Exception;
 use super::{Arguments, Usage};
 use crate::kafka::admin::{
-    AlterConfigOp, ConfigResource, ConfigSource, DescribeConfigsRequest,
+    AlterConfigOp, ConfigEntry, ConfigResource, ConfigSource, DescribeConfigsRequest,
     IncrementalAlterConfigsRequest,
 };
 use crate::kafka::broker::check_topic_configs;
@@ -29,6 +29,7 @@ use crate::zk::stat::Bytes;
 /// What it is asked to do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Configs {
+    action: Action,
     resource: ConfigResource,
     set: Vec<(Arc<str>, Arc<str>)>,
     delete: Vec<Arc<str>>,
@@ -36,46 +37,64 @@ pub struct Configs {
     shown: Arc<str>,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Action {
+    Alter,
+    Describe,
+}
+
 impl Configs {
     /// Reads the command line, of which `shown` are the words.
     pub fn read(arguments: &mut Arguments, shown: &str) -> Result<Configs, Usage> {
-        if !arguments.switch("--alter") {
-            return Err(Usage("it only alters yet".into()));
-        }
+        let actions = [("--alter", Action::Alter), ("--describe", Action::Describe)];
+        let action = arguments.one_of(&actions)?;
         let kind = arguments.value("--entity-type").unwrap_or_default();
         let name = arguments.value("--entity-name");
         let default = arguments.switch("--entity-default");
         let resource = match (kind.as_str(), name, default) {
             ("topics", Some(name), false) => ConfigResource::Topic(name.into()),
             ("brokers", Some(id), false) => {
-                ConfigResource::Broker(BrokerId(id.parse().map_err(|_| Usage::bad(&id))?))
+                let wanted = || Usage::is_not(&id, "the id of a broker");
+                ConfigResource::Broker(BrokerId(id.parse().map_err(|_| wanted())?))
             }
             ("brokers", None, true) => ConfigResource::AllBrokers,
-            _ => return Err(Usage::bad(&kind)),
+            ("topics" | "brokers", ..) => {
+                return Err(Usage::lacks("--entity-name NAME, or for brokers --entity-default"));
+            }
+            ("", ..) => return Err(Usage::lacks("--entity-type topics|brokers")),
+            _ => return Err(Usage::is_not(&kind, "topics or brokers")),
         };
         let mut set = Vec::new();
         // Source: ConfigCommand.parseConfigsToBeAdded: "all configs to be added must be in the
         // format \"key=val\""
         let added = arguments.value("--add-config").unwrap_or_default();
         for pair in added.split(',').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').ok_or(Usage::bad(pair))?;
+            let wanted =
+                || Usage::is_not(pair, "settings like retention.ms=1000,segment.bytes=100");
+            let (name, value) = pair.split_once('=').ok_or_else(wanted)?;
             set.push((name.into(), value.into()));
         }
         let delete = arguments.value("--delete-config").unwrap_or_default();
-        let delete = delete.split(',').filter(|name| !name.is_empty()).map(Arc::from).collect();
+        let delete: Vec<Arc<str>> =
+            delete.split(',').filter(|name| !name.is_empty()).map(Arc::from).collect();
         arguments.finish()?;
-        Ok(Configs { resource, set, delete, shown: shown.into() })
+        if action == Action::Alter && set.is_empty() && delete.is_empty() {
+            return Err(Usage::lacks("--add-config NAME=VALUE or --delete-config NAME"));
+        }
+        Ok(Configs { action, resource, set, delete, shown: shown.into() })
     }
 
     /// What it prints in the end.
     pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
         let release = admin.release();
-        let done = match self.are_in_zookeeper(release) {
-            true => self.alter_in_zookeeper(admin),
-            false => self.alter(admin),
+        let done = match (self.action, self.are_in_zookeeper(release)) {
+            (Action::Alter, true) => self.alter_in_zookeeper(admin).map(|()| self.done(release)),
+            (Action::Alter, false) => self.alter(admin).map(|()| self.done(release)),
+            (Action::Describe, true) => self.describe_from_zookeeper(admin),
+            (Action::Describe, false) => self.describe(admin),
         };
         match done {
-            Ok(()) => Ok(self.done(release)),
+            Ok(printed) => Ok(printed),
             Err(Halt::Waits(next)) => Err(next),
             Err(Halt::Failed(why)) => Ok(self.failed(&why, admin)),
         }
@@ -86,6 +105,68 @@ impl Configs {
         match self.resource {
             ConfigResource::Topic(_) => release.topics_are_configured_in_zookeeper(),
             _ => !release.brokers_are_configured_by_themselves(),
+        }
+    }
+
+    // Source: ConfigCommand.describeConfig (2.3)
+    fn describe_from_zookeeper(&self, admin: &mut Admin<'_>) -> Told<String> {
+        let (kind, name) = self.resource.entity();
+        let read = Op::GetData { path: kind.entity(&name), watch: false };
+        let reply = admin.in_zookeeper(vec![read])?;
+        let config = found(&reply[0], znodes::decode_config).unwrap_or_default();
+        let pairs: Vec<String> =
+            config.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let kind = kind.name().trim_end_matches('s');
+        Ok(format!("Configs for {kind} '{name}' are {}\n", pairs.join(",")))
+    }
+
+    // Source: ConfigCommand.describeResourceConfig (3.9), describeBrokerConfig (1.1)
+    fn describe(&self, admin: &mut Admin<'_>) -> Told<String> {
+        let set = self.entries(admin)?;
+        let new = admin.release().tools_tell_what_is_created();
+        let mut printed = match &self.resource {
+            ConfigResource::Topic(name) => format!("Dynamic configs for topic {name} are:\n"),
+            ConfigResource::Broker(id) if new => {
+                format!("Dynamic configs for broker {id} are:\n")
+            }
+            ConfigResource::Broker(id) => format!("Configs for broker {id} are:\n"),
+            ConfigResource::AllBrokers => {
+                let plural = if new { "s" } else { "" };
+                format!("Default config{plural} for brokers in the cluster are:\n")
+            }
+        };
+        let own = self.own_source();
+        for entry in set.iter().filter(|entry| entry.config_source == own) {
+            let of = |(source, name, value): &(ConfigSource, Arc<str>, Arc<str>)| {
+                format!("{}:{name}={value}", source.name())
+            };
+            let synonyms: Vec<String> = entry.synonyms.iter().map(of).collect();
+            printed.push_str(&format!(
+                "  {}={} sensitive=false synonyms={{{}}}\n",
+                entry.name,
+                entry.value,
+                synonyms.join(", ")
+            ));
+        }
+        Ok(printed)
+    }
+
+    /// Where what is set for the resource itself comes from.
+    fn own_source(&self) -> ConfigSource {
+        match self.resource {
+            ConfigResource::Topic(_) => ConfigSource::DynamicTopic,
+            ConfigResource::Broker(_) => ConfigSource::DynamicBroker,
+            ConfigResource::AllBrokers => ConfigSource::DynamicDefaultBroker,
+        }
+    }
+
+    fn entries(&self, admin: &mut Admin<'_>) -> Told<Vec<ConfigEntry>> {
+        let request = DescribeConfigsRequest { resources: vec![self.resource.clone()] };
+        let answer = to(admin, &self.resource, "describeConfigs", request.into())?;
+        match answer!(answer, DescribeConfigs).results.pop() {
+            Some((_, Ok(entries))) => Ok(entries),
+            Some((_, Err(why))) => Err(Failure::from(why).into()),
+            None => Ok(Vec::new()),
         }
     }
 
@@ -138,18 +219,8 @@ impl Configs {
 
     /// What is to be deleted must be set.
     fn check_deleted(&self, admin: &mut Admin<'_>) -> Told<()> {
-        let request = DescribeConfigsRequest { resources: vec![self.resource.clone()] };
-        let answer = to(admin, &self.resource, "describeConfigs", request.into())?;
-        let set = match answer!(answer, DescribeConfigs).results.pop() {
-            Some((_, Ok(entries))) => entries,
-            Some((_, Err(why))) => return Err(Failure::from(why).into()),
-            None => Vec::new(),
-        };
-        let own = match self.resource {
-            ConfigResource::Topic(_) => ConfigSource::DynamicTopic,
-            ConfigResource::Broker(_) => ConfigSource::DynamicBroker,
-            ConfigResource::AllBrokers => ConfigSource::DynamicDefaultBroker,
-        };
+        let set = self.entries(admin)?;
+        let own = self.own_source();
         let is_set = |name: &&Arc<str>| {
             set.iter().any(|entry| entry.name == **name && entry.config_source == own)
         };

@@ -1,5 +1,5 @@
-//! `kafka-console-consumer`, reading one partition from its beginning until nothing comes; in 0.8
-//! `SimpleConsumerShell` with `--print-offsets --no-wait-at-logend`.
+//! `kafka-console-consumer`, reading a topic from its beginning until nothing comes; in 0.8, where
+//! one partition is named, `SimpleConsumerShell` with `--print-offsets --no-wait-at-logend`.
 //!
 //! Source: ConsoleConsumer (3.9), SimpleConsumerShell (0.8.2).
 //!
@@ -13,7 +13,8 @@ use crate::kafka::id::{BrokerId, GroupId, Offset, TopicName, TopicPartition};
 use crate::kafka::message::{
     ConsumerGroupHeartbeatRequest, FetchPartition, FetchRequest, Isolation, ListOffsetsAt, Response,
 };
-use crate::sim::Span;
+use crate::kafka::record::Record;
+use crate::sim::{Span, sort};
 
 /// Values with their offsets.
 type Values = Vec<(Offset, String)>;
@@ -21,45 +22,65 @@ type Values = Vec<(Offset, String)>;
 /// What it is asked to do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ConsoleConsumer {
-    /// To read one partition.
-    Partition(Reader),
+    /// To read what is there.
+    Reader(Reader),
     /// To read a topic as a member of a group, by the protocol of KIP-848.
     Member(GroupId, TopicName),
 }
 
-/// Reads one partition.
+/// Reads one partition of a topic, or one after the other.
+// Real: it goes on until somebody stops it, and takes partitions as they answer; here it ends when
+// nothing comes, because a tool here prints what it has and exits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reader {
-    partition: TopicPartition,
+    topic: TopicName,
+    /// None means all.
+    partition: Option<i32>,
+    max_messages: u64,
+    shown: Shown,
+}
+
+/// What is shown of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Shown {
+    Value,
+    KeyAndValue,
 }
 
 impl ConsoleConsumer {
     /// Reads the command line.
     pub fn read(arguments: &mut Arguments) -> Result<ConsoleConsumer, Usage> {
-        let topic = arguments.value("--topic").ok_or(Usage("it is told no topic".into()))?;
+        let topic = arguments.value("--topic").ok_or(Usage::lacks("--topic TOPIC"))?;
         if let Some(group) = arguments.value("--group") {
-            arguments.number::<u64>("--timeout-ms")?;
+            arguments.number("--timeout-ms", 0, u64::MAX)?;
             let property = arguments.value("--consumer-property");
             arguments.finish()?;
             if property.as_deref() != Some(NEW_PROTOCOL) {
-                return Err(Usage("it joins no group of the classic protocol yet".into()));
+                let wanted = "no group: add consumer NAME group=GROUP topics=TOPIC is a member";
+                return Err(Usage::is_not(&group, wanted));
             }
             return Ok(ConsoleConsumer::Member(group.as_str().into(), topic.as_str().into()));
         }
-        let number = arguments.number("--partition")?;
-        let number = number.ok_or(Usage("it only reads one partition yet".into()))?;
+        let partition = arguments.number("--partition", 0, i32::MAX)?;
+        let max_messages = arguments.number("--max-messages", 1, u64::MAX)?.unwrap_or(u64::MAX);
+        arguments.number("--timeout-ms", 0, u64::MAX)?;
+        let shown = match arguments.value("--property").as_deref() {
+            Some("print.key=true") => Shown::KeyAndValue,
+            None | Some("print.key=false") => Shown::Value,
+            Some(other) => return Err(Usage::is_not(other, "print.key=true")),
+        };
         if !arguments.switch("--from-beginning") {
-            return Err(Usage("it only reads from the beginning yet".into()));
+            return Err(Usage::lacks("--from-beginning: it reads what is there, and ends"));
         }
         arguments.finish()?;
-        let partition = TopicPartition::new(topic, number);
-        Ok(ConsoleConsumer::Partition(Reader { partition }))
+        let topic = topic.into();
+        Ok(ConsoleConsumer::Reader(Reader { topic, partition, max_messages, shown }))
     }
 
     /// What it prints in the end.
     pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
         let printed = match self {
-            ConsoleConsumer::Partition(reader) => reader.read_all(admin),
+            ConsoleConsumer::Reader(reader) => reader.read_all(admin),
             ConsoleConsumer::Member(group, topic) => join(group, topic, admin),
         };
         match printed {
@@ -123,42 +144,69 @@ fn join(group: &GroupId, topic: &TopicName, admin: &mut Admin<'_>) -> Result<Str
 
 impl Reader {
     fn read_all(&self, admin: &mut Admin<'_>) -> Result<String, Halt> {
-        let partitions = [self.partition.clone()];
         let (mut printed, mut count) = (String::new(), 0);
-        let starts = admin.list_offsets(ListOffsetsAt::Earliest, &partitions)?;
-        let mut next = Offset(starts[0].1.unwrap_or(0));
-        let shell = admin.release().one_partition_is_read_by_a_shell();
-        while let Some((values, after)) = self.fetch(admin, next)? {
-            for (offset, value) in values {
-                if shell {
-                    printed.push_str(&format!("next offset = {}\n", offset.next()));
+        let is_old = admin.release().one_partition_is_read_by_a_shell();
+        let shell = is_old && self.partition.is_some();
+        for partition in self.partitions(admin)? {
+            let one = std::slice::from_ref(&partition);
+            let starts = admin.list_offsets(ListOffsetsAt::Earliest, one)?;
+            let mut next = Offset(starts[0].1.unwrap_or(0));
+            while let Some((values, after)) = self.fetch(&partition, admin, next)? {
+                for (offset, value) in values {
+                    if count == self.max_messages {
+                        break;
+                    }
+                    if shell {
+                        printed.push_str(&format!("next offset = {}\n", offset.next()));
+                    }
+                    printed.push_str(&value);
+                    printed.push('\n');
+                    count += 1;
                 }
-                printed.push_str(&value);
-                printed.push('\n');
-                count += 1;
+                next = after;
             }
-            next = after;
+            if shell {
+                let TopicPartition { topic, partition } = partition;
+                return Ok(format!(
+                    "{printed}Terminating. Reached the end of partition ({topic}, {partition}) at \
+                     offset {next}\n"
+                ));
+            }
         }
-        if shell {
-            let TopicPartition { topic, partition } = &self.partition;
-            return Ok(format!(
-                "{printed}Terminating. Reached the end of partition ({topic}, {partition}) at \
-                 offset {next}\n"
-            ));
+        // Source: ConsoleConsumer.reportRecordCount; (0.8.2) run
+        Ok(match is_old {
+            true => format!("{printed}Consumed {count} messages\n"),
+            false => format!("{printed}Processed a total of {count} messages\n"),
+        })
+    }
+
+    fn partitions(&self, admin: &mut Admin<'_>) -> Result<Vec<TopicPartition>, Halt> {
+        if let Some(number) = self.partition {
+            return Ok(vec![TopicPartition::new(self.topic.clone(), number)]);
         }
-        Ok(format!("{printed}Processed a total of {count} messages\n"))
+        let known = admin.metadata(Some(vec![self.topic.clone()]))?;
+        let mut numbers: Vec<i32> =
+            known.iter().flat_map(|topic| &topic.partitions).map(|of| of.partition_index).collect();
+        sort::sort(&mut numbers);
+        let named = numbers.into_iter().map(|n| TopicPartition::new(self.topic.clone(), n));
+        Ok(named.collect())
     }
 
     /// The values from `from` on, and the offset after them; none if nothing came.
-    fn fetch(&self, admin: &mut Admin<'_>, from: Offset) -> Result<Option<(Values, Offset)>, Halt> {
-        let known = admin.metadata(Some(vec![self.partition.topic.clone()]))?;
+    fn fetch(
+        &self,
+        partition: &TopicPartition,
+        admin: &mut Admin<'_>,
+        from: Offset,
+    ) -> Result<Option<(Values, Offset)>, Halt> {
+        let known = admin.metadata(Some(vec![self.topic.clone()]))?;
         let of = known.iter().flat_map(|topic| &topic.partitions);
-        let of = of.into_iter().find(|of| of.partition_index == self.partition.partition);
+        let of = of.into_iter().find(|of| of.partition_index == partition.partition);
         let Some(leader) = of.map(|of| of.leader_id).filter(|id| *id != BrokerId::NONE) else {
             return Ok(None);
         };
         let partition = FetchPartition {
-            partition: self.partition.clone(),
+            partition: partition.clone(),
             current_leader_epoch: None,
             fetch_offset: from,
             last_fetched_epoch: None,
@@ -177,10 +225,14 @@ impl Reader {
         let records = records.flat_map(|batch| batch.enumerate());
         let wanted: Vec<_> = records.filter(|(offset, _)| *offset >= from).collect();
         let Some((last, _)) = wanted.last() else { return Ok(None) };
-        let value = |value: &Option<crate::kafka::record::Content>| {
-            value.as_ref().map_or("null".into(), ToString::to_string)
+        let text = |text: &Option<crate::kafka::record::Content>| {
+            text.as_ref().map_or("null".into(), ToString::to_string)
         };
-        let values = wanted.iter().map(|(at, record)| (*at, value(&record.value))).collect();
+        let line = |record: &Record| match self.shown {
+            Shown::Value => text(&record.value),
+            Shown::KeyAndValue => format!("{}\t{}", text(&record.key), text(&record.value)),
+        };
+        let values = wanted.iter().map(|(at, record)| (*at, line(record))).collect();
         Ok(Some((values, last.next())))
     }
 }

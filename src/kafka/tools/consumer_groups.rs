@@ -112,7 +112,10 @@ impl ConsumerGroups {
         let topics = topics(arguments)?;
         let action = match arguments.one_of(VERBS)? {
             Verb::Reset | Verb::DeleteOffsets if in_zookeeper => {
-                return Err(Usage("with --zookeeper it lists, describes and deletes".into()));
+                return Err(Usage::is_not(
+                    "--zookeeper",
+                    "--list, --describe or --delete with it: the old tool has no more",
+                ));
             }
             Verb::List => {
                 let state = arguments.switch("--state").then_some(Column::State);
@@ -129,13 +132,13 @@ impl ConsumerGroups {
             Verb::Delete => Action::Delete,
             Verb::DeleteOffsets => match &group {
                 Some(group) if !topics.is_empty() => Action::DeleteOffsets(group.clone()),
-                _ => return Err(Usage("--delete-offsets takes --group and --topic".into())),
+                _ => return Err(Usage::lacks("--group and --topic")),
             },
         };
         arguments.finish()?;
         let of_topic = in_zookeeper && matches!(action, Action::Delete) && !topics.is_empty();
         if (group.is_some() == all) && !of_topic && !matches!(action, Action::List(_)) {
-            return Err(Usage("it takes one of --group and --all-groups".into()));
+            return Err(Usage::lacks("--group GROUP or --all-groups, and not both"));
         }
         Ok(ConsumerGroups { action, place, group, topics })
     }
@@ -426,11 +429,14 @@ fn what(arguments: &mut Arguments) -> What {
     }
 }
 
+/// Sums of offsets stay in range.
+const MOST_SHIFT: i64 = i64::MAX / 2;
+
 fn to(arguments: &mut Arguments) -> Result<To, Usage> {
-    if let Some(offset) = arguments.number("--to-offset")? {
+    if let Some(offset) = arguments.number("--to-offset", 0, i64::MAX)? {
         return Ok(To::Offset(offset));
     }
-    if let Some(by) = arguments.number("--shift-by")? {
+    if let Some(by) = arguments.number("--shift-by", -MOST_SHIFT, MOST_SHIFT)? {
         return Ok(To::Shift(by));
     }
     let switches = [
@@ -444,7 +450,10 @@ fn to(arguments: &mut Arguments) -> Result<To, Usage> {
 fn topics(arguments: &mut Arguments) -> Result<Chosen, Usage> {
     let mut topics = Vec::new();
     while let Some(topic) = arguments.value("--topic") {
-        topics.push(topic_and_partitions(&topic).ok_or(Usage::bad(&topic))?);
+        topics.push(
+            topic_and_partitions(&topic)
+                .ok_or_else(|| Usage::is_not(&topic, "a topic like orders or orders:0,2"))?,
+        );
     }
     Ok(topics)
 }
@@ -454,7 +463,8 @@ fn topic_and_partitions(text: &str) -> Option<(Arc<str>, Vec<i32>)> {
     match text.rsplit_once(':') {
         None => Some((text.into(), Vec::new())),
         Some((topic, numbers)) => {
-            let numbers = numbers.split(',').map(|n| n.parse().ok()).collect::<Option<_>>()?;
+            let numbers = numbers.split(',').map(|n| n.parse().ok().filter(|n| *n >= 0));
+            let numbers = numbers.collect::<Option<_>>()?;
             Some((topic.into(), numbers))
         }
     }

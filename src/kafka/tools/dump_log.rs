@@ -7,11 +7,32 @@
 
 use std::fmt::Write;
 
+use super::{Arguments, Usage};
 use crate::kafka::group_record::OffsetsValue;
 use crate::kafka::id::{BrokerId, CONSUMER_OFFSETS, TRANSACTION_STATE, TopicPartition};
 use crate::kafka::record::{Content, Record, RecordBatch};
 use crate::kafka::record_size::{batch_size, content_size};
 use crate::sim::SimTime;
+
+/// Its name.
+pub const NAME: &str = "kafka-dump-log";
+
+/// Whose log of which partition a command line names.
+// Real: it reads files, many at once, from where one asks; here the log is read as one file.
+pub fn read(words: &[String]) -> Result<(BrokerId, TopicPartition), Usage> {
+    let mut arguments = Arguments(words.to_vec());
+    let wanted = "--files /broker-1/data/orders-0/00000000000000000000.log";
+    let path = arguments.value("--files").ok_or_else(|| Usage::lacks(wanted))?;
+    arguments.finish()?;
+    log_at(&path).ok_or_else(|| Usage::is_not(&path, wanted))
+}
+
+fn log_at(path: &str) -> Option<(BrokerId, TopicPartition)> {
+    let (id, rest) = path.strip_prefix("/broker-")?.split_once("/data/")?;
+    let (name, _) = rest.split_once('/').unwrap_or((rest, ""));
+    let (topic, number) = name.rsplit_once('-')?;
+    Some((BrokerId(id.parse().ok()?), TopicPartition::new(topic, number.parse().ok()?)))
+}
 
 /// The text of a dump; records of the offsets topic are decoded.
 pub fn dump<'a>(

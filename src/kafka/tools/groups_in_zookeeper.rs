@@ -346,7 +346,7 @@ pub struct OffsetChecker {
 impl OffsetChecker {
     /// Reads the command line.
     pub fn read(arguments: &mut Arguments) -> Result<OffsetChecker, Usage> {
-        let group = arguments.value("--group").ok_or(Usage("it is told no group".into()))?;
+        let group = arguments.value("--group").ok_or(Usage::lacks("--group GROUP"))?;
         let topics = arguments.value("--topic");
         arguments.finish()?;
         let topics = topics.map(|topics| topics.split(',').map(TopicName::from).collect());

@@ -29,15 +29,18 @@ impl LeaderElection {
         let kind = match kind.to_lowercase().as_str() {
             "preferred" => ElectionType::Preferred,
             "unclean" => ElectionType::Unclean,
-            _ => return Err(Usage::bad(&kind)),
+            "" => return Err(Usage::lacks("--election-type preferred|unclean")),
+            _ => return Err(Usage::is_not(&kind, "preferred or unclean")),
         };
         let all = arguments.switch("--all-topic-partitions");
         let topic = arguments.value("--topic");
-        let number = arguments.number("--partition")?;
+        let number = arguments.number("--partition", 0, i32::MAX)?;
         arguments.finish()?;
         let partition = topic.zip(number).map(|(topic, number)| TopicPartition::new(topic, number));
         if partition.is_none() != all {
-            return Err(Usage("it takes one partition or all".into()));
+            return Err(Usage::lacks(
+                "--topic and --partition of one, or --all-topic-partitions and neither",
+            ));
         }
         Ok(LeaderElection { kind, partition })
     }

@@ -7,6 +7,7 @@
 pub mod admin;
 pub mod configs;
 pub mod console_consumer;
+pub mod console_producer;
 pub mod consumer_groups;
 pub mod dialogue;
 pub mod dump_log;
@@ -33,7 +34,7 @@ use self::leader_election::LeaderElection;
 use self::preferred_election::PreferredElection;
 use self::reassign_partitions::ReassignPartitions;
 use self::topics::Topics;
-use super::id::CorrelationId;
+use super::id::{CorrelationId, PARTITIONS};
 use super::message::{Request, RequestMessage};
 use super::release::Release;
 use super::words::{Message, Timer, Words};
@@ -87,6 +88,12 @@ impl Command {
             }
             Command::OffsetChecker(_) => (!release.has_old_consumers())
                 .then_some("Could not find or load main class kafka.tools.ConsumerOffsetChecker"),
+            Command::LeaderElection(_) => release
+                .moves_are_wished_in_zookeeper()
+                .then_some("kafka-leader-election: command not found"),
+            Command::Configs(_) => {
+                release.topics_tool_is_the_first().then_some("kafka-configs: command not found")
+            }
             Command::PreferredElection(_) => (!release.moves_are_wished_in_zookeeper())
                 .then_some("kafka-preferred-replica-election: command not found"),
             _ => None,
@@ -141,15 +148,65 @@ impl Bootstrap {
 // Source: TopicCommand, ConfigCommand, ReassignPartitionsCommand (KafkaZkClient of 30 s)
 const SESSION_TIMEOUT: Span = Span::secs(30);
 
+/// How a tool ends that does not know an option.
+// Real: the frames of the stack follow.
+fn unknown(option: &str) -> String {
+    let thrown = "joptsimple.UnrecognizedOptionException";
+    format!("Exception in thread \"main\" {thrown}: {option} is not a recognized option\n")
+}
+
 /// What a command line lacks, or has too much.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Usage(pub String);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// The part that makes no sense; none if one is missing.
+    pub part: Option<String>,
+    /// What should be there.
+    pub expected: String,
+}
 
 impl Usage {
     /// This part makes no sense.
     pub fn bad(part: &str) -> Usage {
-        Usage(format!("it does not understand {part}"))
+        Usage::is_not(part, "an option as the tool has it")
+    }
+
+    /// This part is not what was `expected`.
+    pub fn is_not(part: &str, expected: &str) -> Usage {
+        Usage { part: Some(part.to_owned()), expected: expected.to_owned() }
+    }
+
+    /// The line ends before what was `expected`.
+    pub fn lacks(expected: &str) -> Usage {
+        Usage { part: None, expected: expected.to_owned() }
+    }
+}
+
+/// Where a command line says that the tool is to ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Door {
+    Untold,
+    Brokers,
+    Zookeeper,
+}
+
+impl Door {
+    fn option(self) -> &'static str {
+        match self {
+            Door::Untold => "",
+            Door::Brokers => "--bootstrap-server",
+            Door::Zookeeper => "--zookeeper",
+        }
+    }
+
+    /// The same, if a tool of that release knows it not.
+    // Source: KIP-377 (topics, 2.2; zookeeper removed in 3.0), KIP-455 (reassignment)
+    fn refused(self, command: &Command, release: Release) -> Option<Door> {
+        let knows = match self {
+            Door::Untold => true,
+            Door::Brokers => !command.opens_session(release),
+            Door::Zookeeper => release.tools_know_zookeeper(),
+        };
+        (!knows && command.missing(release).is_none()).then_some(self)
     }
 }
 
@@ -167,10 +224,21 @@ impl Arguments {
         Some(self.0.remove(place))
     }
 
-    /// The number behind this option, if it is given.
-    pub fn number<N: std::str::FromStr>(&mut self, option: &str) -> Result<Option<N>, Usage> {
+    /// The number behind this option, if it is given: one from `least` to `most`.
+    pub fn number<N>(&mut self, option: &str, least: N, most: N) -> Result<Option<N>, Usage>
+    where
+        N: std::str::FromStr + PartialOrd + std::fmt::Display,
+    {
         let Some(text) = self.value(option) else { return Ok(None) };
-        text.parse().map(Some).map_err(|_| Usage::bad(&text))
+        let number = text.parse().ok().filter(|number| least <= *number && *number <= most);
+        let expected = || format!("{option} as a number from {least} to {most}");
+        number.map(Some).ok_or_else(|| Usage::is_not(&text, &expected()))
+    }
+
+    /// The number of partitions behind this option, if it is given; what is too little the
+    /// brokers say.
+    pub fn partitions(&mut self, option: &str) -> Result<Option<i32>, Usage> {
+        self.number(option, i32::from(i16::MIN), PARTITIONS)
     }
 
     /// Whether this option is given.
@@ -180,9 +248,25 @@ impl Arguments {
     }
 
     /// The one of these options that is given.
-    pub fn one_of<T: Copy>(&mut self, options: &[(&str, T)]) -> Result<T, Usage> {
+    pub fn one_of<T: Clone>(&mut self, options: &[(&str, T)]) -> Result<T, Usage> {
         let given = options.iter().find(|(option, _)| self.switch(option));
-        given.map(|(_, action)| *action).ok_or_else(|| Usage("it is not told what to do".into()))
+        let names = || options.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" or ");
+        given.map(|(_, action)| action.clone()).ok_or_else(|| Usage::lacks(&names()))
+    }
+
+    /// Takes out where the tool is to ask: here it asks its cluster, whatever it is told. That
+    /// groups are to be in ZooKeeper is left to be read.
+    fn door(&mut self) -> Door {
+        if self.value("--bootstrap-server").is_some() {
+            return Door::Brokers;
+        }
+        let Some(place) = self.0.iter().position(|word| word == "--zookeeper") else {
+            return Door::Untold;
+        };
+        if self.0.get(place + 1).is_some_and(|word| !word.starts_with("--")) {
+            self.0.remove(place + 1);
+        }
+        Door::Zookeeper
     }
 
     /// Nothing is left.
@@ -233,25 +317,43 @@ pub struct Tool {
     line: Arc<str>,
     /// When it began.
     begun: Option<SimTime>,
+    /// What it prints, if it asks nobody for that.
+    known: Option<Arc<str>>,
     /// Its handle to ZooKeeper, if it has one.
     zk: Option<Zookeeper>,
 }
 
 impl Tool {
+    /// A run that prints `text`, which is known already.
+    pub fn of_text(name: &str, words: &[String], bootstrap: Bootstrap, text: String) -> Tool {
+        let nothing = ["--list".to_owned()];
+        let tool = Tool::read("kafka-reassign-partitions", &nothing, bootstrap);
+        let line = format!("{name} {}", words.join(" ")).into();
+        let tool = tool.expect("it lists without more words");
+        Tool { name: name.into(), line, known: Some(text.into()), zk: None, ..tool }
+    }
+
     /// The tool `name` with the words behind it, given these brokers to begin with.
     pub fn read(name: &str, words: &[String], bootstrap: Bootstrap) -> Result<Tool, Usage> {
         let mut arguments = Arguments(words.to_vec());
         let mut patience = Patience { request: Span::secs(30), call: Span::secs(60) };
+        let door = arguments.door();
+        if name != "kafka-consumer-groups" {
+            arguments.switch(Door::Zookeeper.option());
+        }
+        let shown = arguments.0.join(" ");
         let command = match name {
             "kafka-topics" => Command::Topics(Topics::read(&mut arguments)?),
             "kafka-consumer-groups" => {
                 if let Some(text) = arguments.value("--timeout") {
-                    let timeout = Span::parse_ms(&text).ok_or(Usage::bad(&text))?;
+                    let wanted = "--timeout as milliseconds from 1 on";
+                    let timeout = Span::parse_pause_ms(&text);
+                    let timeout = timeout.ok_or_else(|| Usage::is_not(&text, wanted))?;
                     patience = Patience { request: timeout, call: timeout };
                 }
                 Command::ConsumerGroups(ConsumerGroups::read(&mut arguments)?)
             }
-            "kafka-configs" => Command::Configs(Configs::read(&mut arguments, &words.join(" "))?),
+            "kafka-configs" => Command::Configs(Configs::read(&mut arguments, &shown)?),
             "kafka-leader-election" => {
                 Command::LeaderElection(LeaderElection::read(&mut arguments)?)
             }
@@ -265,9 +367,11 @@ impl Tool {
                 Command::PreferredElection(PreferredElection::read(&mut arguments)?)
             }
             "ConsumerOffsetChecker" => Command::OffsetChecker(OffsetChecker::read(&mut arguments)?),
-            _ => return Err(Usage(format!("{name} is not known yet"))),
+            _ => return Err(Usage::is_not(name, "a tool of Kafka's")),
         };
-        let zk = command.opens_session(bootstrap.release).then(|| {
+        let refused = door.refused(&command, bootstrap.release);
+        let opens = refused.is_none() && command.opens_session(bootstrap.release);
+        let zk = opens.then(|| {
             let (servers, timeout) = (bootstrap.ensemble.clone(), SESSION_TIMEOUT);
             Zookeeper::of_release(zk::client::Config { servers, timeout }, bootstrap.release)
         });
@@ -282,6 +386,7 @@ impl Tool {
             printed: None,
             line: format!("{name} {}", words.join(" ")).into(),
             begun: None,
+            known: refused.map(|door| unknown(door.option().trim_start_matches('-')).into()),
             zk,
         })
     }
@@ -310,6 +415,10 @@ impl Tool {
     fn go_on(&mut self, out: &mut Outbox<'_, Words>) {
         loop {
             let asking = self.dialogue.replay();
+            if self.known.is_some() {
+                self.printed = self.known.clone();
+                return self.end(out);
+            }
             let mut admin = Admin::new(asking, &self.bootstrap, self.patience.call);
             match self.command.run(&mut admin) {
                 Ok(printed) => {

@@ -12,12 +12,13 @@ use super::exception::Exception;
 use super::{Arguments, Usage};
 use crate::kafka::admin::{
     AlterConfigOp, AlterPartitionReassignmentsRequest, ConfigResource,
-    IncrementalAlterConfigsRequest, ListPartitionReassignmentsRequest,
+    IncrementalAlterConfigsRequest, ListPartitionReassignmentsRequest, OngoingReassignment,
 };
 use crate::kafka::id::{BrokerId, TopicName, TopicPartition};
 use crate::kafka::message::Response;
+use crate::kafka::placement::{self, Candidate, Deal};
 use crate::kafka::znodes;
-use crate::sim::{Draw, OrdSet, Span, sort};
+use crate::sim::{Draw, OrdMap, OrdSet, Span, sort};
 
 /// What it is asked to do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -29,11 +30,27 @@ pub struct ReassignPartitions {
     targets: Replicas,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Action {
     Execute,
     Verify,
+    Cancel,
+    List,
+    /// To make a plan for these topics and brokers.
+    Generate(Vec<TopicName>, Vec<BrokerId>),
 }
+
+const ACTIONS: &[(&str, Action)] = &[
+    ("--execute", Action::Execute),
+    ("--verify", Action::Verify),
+    ("--cancel", Action::Cancel),
+    ("--list", Action::List),
+    ("--generate", Action::Generate(Vec::new(), Vec::new())),
+];
+
+/// How a plan looks.
+const PLAN: &str = "--reassignment-json \"{\\\"partitions\\\":[{\\\"topic\\\":\\\"orders\\\",\
+                    \\\"partition\\\":0,\\\"replicas\\\":[1,2]}]}\"";
 
 /// In which order calls to several brokers arrive.
 // Real: they are sent at once; here one after the other in a drawn order, which shows the same.
@@ -44,12 +61,17 @@ pub(super) type Replicas = Vec<(TopicPartition, Vec<BrokerId>)>;
 impl ReassignPartitions {
     /// Reads the command line; the plan stands in it, not in a file.
     pub fn read(arguments: &mut Arguments) -> Result<ReassignPartitions, Usage> {
-        let actions = [("--execute", Action::Execute), ("--verify", Action::Verify)];
-        let action = arguments.one_of(&actions)?;
-        let json = arguments.value("--reassignment-json").unwrap_or_default();
+        let mut action = arguments.one_of(ACTIONS)?;
+        if let Action::Generate(topics, brokers) = &mut action {
+            (*topics, *brokers) = wanted(arguments)?;
+        }
+        let json = match action {
+            Action::List | Action::Generate(..) => r#"{"partitions":[]}"#.to_owned(),
+            _ => arguments.value("--reassignment-json").ok_or_else(|| Usage::lacks(PLAN))?,
+        };
         arguments.finish()?;
         let plan = znodes::decode_reassignments(&json.as_str().into());
-        let plan: Replicas = plan.ok_or_else(|| Usage::bad(&json))?;
+        let plan: Replicas = plan.ok_or_else(|| Usage::is_not(&json, PLAN))?;
         let mut targets = plan.clone();
         sort::sort(&mut targets);
         Ok(ReassignPartitions { action, plan, targets })
@@ -58,11 +80,17 @@ impl ReassignPartitions {
     /// What it prints in the end.
     pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
         let old = admin.release().moves_are_wished_in_zookeeper();
-        let done = match self.action {
+        let done = match &self.action {
             Action::Execute if old => self.execute_in_zookeeper(admin),
             Action::Verify if old => self.verify_in_zookeeper(admin),
+            // Source: KIP-455 (its tool 2.6)
+            Action::Cancel if old => return Ok(super::unknown("cancel")),
+            Action::List if old => return Ok(super::unknown("list")),
             Action::Execute => self.execute(admin),
             Action::Verify => self.verify(admin),
+            Action::Cancel => self.cancel(admin),
+            Action::List => list(admin),
+            Action::Generate(topics, brokers) => generate(topics, brokers, admin),
         };
         match done {
             Err(Halt::Failed(why)) if old => Ok(format!(
@@ -131,10 +159,7 @@ impl ReassignPartitions {
 
     fn verify(&self, admin: &mut Admin<'_>) -> Told<String> {
         let current = self.current(admin)?;
-        let partitions = self.targets.iter().map(|(of, _)| of.clone()).collect();
-        let request = ListPartitionReassignmentsRequest { topics: Some(partitions) };
-        let answer = admin.controller("listPartitionReassignments", request.into())?;
-        let moving = answer!(answer, ListPartitionReassignments).topics;
+        let moving = moves(Some(self.targets.iter().map(|(of, _)| of.clone()).collect()), admin)?;
         let mut out = String::from("Status of partition reassignment:\n");
         for (partition, target) in &self.targets {
             let now = current.iter().find(|(of, _)| of == partition).map(|(_, now)| now);
@@ -157,6 +182,30 @@ impl ReassignPartitions {
         if moving.is_empty() {
             self.clear_throttles(admin, &mut out)?;
         }
+        Ok(out)
+    }
+
+    // Source: ReassignPartitionsCommand.cancelAssignment
+    // Real: moves between the disks of a broker are cancelled, too; here it has one.
+    fn cancel(&self, admin: &mut Admin<'_>) -> Told<String> {
+        let moving = moves(Some(self.targets.iter().map(|(of, _)| of.clone()).collect()), admin)?;
+        let names: Vec<String> = moving.keys().map(TopicPartition::to_string).collect();
+        let mut out = if names.is_empty() {
+            "None of the specified partition reassignments are active.\n".to_owned()
+        } else {
+            let topics = moving.into_iter().map(|(of, _)| (of, None)).collect();
+            let request = AlterPartitionReassignmentsRequest { topics, timeout: Span::secs(30) };
+            let answer = admin.controller("alterPartitionReassignments", request.into())?;
+            let answer = answer!(answer, AlterPartitionReassignments);
+            accepted(answer.responses.into_iter().find_map(|(_, refusal)| refusal))?;
+            let plural = if names.len() == 1 { "" } else { "s" };
+            format!(
+                "Successfully cancelled partition reassignment{plural} for: {}\n",
+                names.join(",")
+            )
+        };
+        out.push_str("None of the specified partition moves are active.\n");
+        self.clear_throttles(admin, &mut out)?;
         Ok(out)
     }
 
@@ -201,6 +250,84 @@ impl ReassignPartitions {
         admin.some("incrementalAlterConfigs", request.into())?;
         Ok(())
     }
+}
+
+/// The topics and brokers that a plan is wanted for.
+fn wanted(arguments: &mut Arguments) -> Result<(Vec<TopicName>, Vec<BrokerId>), Usage> {
+    let topics = "--topics-to-move-json \"{\\\"topics\\\":[{\\\"topic\\\":\\\"orders\\\"}]}\"";
+    let json = arguments.value("--topics-to-move-json").ok_or_else(|| Usage::lacks(topics))?;
+    let named = znodes::decode_topics(&json).ok_or_else(|| Usage::is_not(&json, topics))?;
+    let list = arguments.value("--broker-list");
+    let list = list.ok_or_else(|| Usage::lacks("--broker-list 1,2,3"))?;
+    let ids = list.split(',').map(|id| id.parse().ok().map(BrokerId)).collect::<Option<_>>();
+    Ok((named, ids.ok_or_else(|| Usage::is_not(&list, "ids of brokers like 1,2,3"))?))
+}
+
+fn moves(
+    of: Option<Vec<TopicPartition>>,
+    admin: &mut Admin<'_>,
+) -> Told<OrdMap<TopicPartition, OngoingReassignment>> {
+    let request = ListPartitionReassignmentsRequest { topics: of };
+    let answer = admin.controller("listPartitionReassignments", request.into())?;
+    Ok(answer!(answer, ListPartitionReassignments).topics)
+}
+
+// Source: ReassignPartitionsCommand.curReassignmentsToString
+fn list(admin: &mut Admin<'_>) -> Told<String> {
+    let moving = moves(None, admin)?;
+    if moving.is_empty() {
+        return Ok("No partition reassignments found.\n".into());
+    }
+    let mut out = "Current partition reassignments:\n".to_owned();
+    for (partition, of) in moving.iter() {
+        out.push_str(&format!("{partition}: replicas: {}.", joined(&of.replicas)));
+        for (name, some) in [("adding", &of.adding_replicas), ("removing", &of.removing_replicas)] {
+            if !some.is_empty() {
+                out.push_str(&format!(" {name}: {}.", joined(some)));
+            }
+        }
+        out.push('\n');
+    }
+    Ok(out)
+}
+
+// Source: ReassignPartitionsCommand.generateAssignment, calculateAssignment
+// Real: up to 2.3 it looks in ZooKeeper; here it asks brokers, who say the same.
+fn generate(topics: &[TopicName], brokers: &[BrokerId], admin: &mut Admin<'_>) -> Told<String> {
+    let known = admin.metadata(Some(topics.to_vec()))?;
+    let candidates: Vec<Candidate> =
+        brokers.iter().map(|id| Candidate { id: *id, rack: None }).collect();
+    let (mut current, mut proposed) = (Replicas::new(), Replicas::new());
+    for topic in known {
+        if topic.partitions.is_empty() {
+            let words = format!("Topic {} not found.", topic.name);
+            return Err(Failure::new(Exception::AdminCommandFailed, words).into());
+        }
+        let mut now: Vec<(i32, Vec<BrokerId>)> =
+            topic.partitions.into_iter().map(|of| (of.partition_index, of.replica_nodes)).collect();
+        sort::sort(&mut now);
+        let mut drawn = |purpose| -> Told<u32> {
+            let count = brokers.len() as u64;
+            Ok((admin.draw(purpose, 0..count)? % count) as u32)
+        };
+        let deal = Deal {
+            partitions: now.len() as i32,
+            replication_factor: now[0].1.len() as i32,
+            start: drawn(placement::START)?,
+            shift: drawn(placement::SHIFT)?,
+            first_partition: 0,
+        };
+        let placed = placement::place(&candidates, deal)
+            .map_err(|why| Failure::new(Exception::AdminCommandFailed, why.to_string()))?;
+        let of = |number| TopicPartition::new(topic.name.clone(), number);
+        current.extend(now.into_iter().map(|(number, replicas)| (of(number), replicas)));
+        proposed.extend(placed.into_iter().map(|(number, replicas)| (of(number), replicas)));
+    }
+    let (now, then) = (json(&current, Disks::Any), json(&proposed, Disks::Any));
+    Ok(format!(
+        "Current partition replica assignment\n{now}\n\n\
+         Proposed partition reassignment configuration\n{then}\n"
+    ))
 }
 
 /// Where replicas are, as JSON; with places for disks since these can be chosen.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::admin::{Admin, Failure, Halt, Told, accepted, answer};
 use super::exception::Exception;
 use super::topics_text::{
-    COLLISION, PartitionDescription, TopicDescription, describe, failure, first_failure,
+    COLLISION, Only, PartitionDescription, TopicDescription, describe, failure, first_failure,
 };
 use super::{Arguments, Usage};
 use crate::kafka::admin::{
@@ -19,7 +19,7 @@ use crate::kafka::admin::{
     DeleteTopicsRequest, DescribeConfigsRequest, ListPartitionReassignmentsRequest,
     OngoingReassignment,
 };
-use crate::kafka::id::{BrokerId, TopicName, TopicPartition};
+use crate::kafka::id::{BrokerId, PARTITIONS, TopicName, TopicPartition};
 use crate::kafka::java_hash;
 use crate::kafka::message::{
     CreatableTopic, CreateTopicsRequest, PartitionMetadata, Response, TopicMetadata,
@@ -37,6 +37,7 @@ pub struct Topics {
     pub(super) replica_assignment: Option<Vec<Vec<BrokerId>>>,
     pub(super) configs: Vec<(Arc<str>, Arc<str>)>,
     pub(super) deleted_configs: Vec<Arc<str>>,
+    pub(super) only: Only,
     pub(super) if_exists: bool,
     pub(super) if_not_exists: bool,
 }
@@ -58,10 +59,10 @@ const ACTIONS: &[(&str, Action)] = &[
     ("--delete", Action::Delete),
 ];
 
-/// How many partitions a topic may have.
-// Real: as many as brokers, ZooKeeper and memory bear; here so many, because a page has to bear
-// them.
-pub const MOST_PARTITIONS: i32 = 1000;
+const ONLY: &[(&str, Only)] = &[
+    ("--under-replicated-partitions", Only::UnderReplicated),
+    ("--unavailable-partitions", Only::Unavailable),
+];
 
 /// How long a call may take: `default.api.timeout.ms` and, at the broker, `request.timeout.ms`.
 const REQUEST_TIMEOUT: Span = Span::secs(30);
@@ -71,25 +72,32 @@ impl Topics {
     pub fn read(arguments: &mut Arguments) -> Result<Topics, Usage> {
         let action = arguments.one_of(ACTIONS)?;
         let topic = arguments.value("--topic").map(TopicName::from);
-        let partitions = arguments.number("--partitions")?;
-        if let Some(many) = partitions.filter(|many| *many > MOST_PARTITIONS) {
-            let words = format!("--partitions {many}: a topic has at most {MOST_PARTITIONS} here");
-            return Err(Usage(words));
-        }
-        let replication_factor = arguments.number("--replication-factor")?;
+        let partitions = arguments.partitions("--partitions")?;
+        let replication_factor =
+            arguments.number("--replication-factor", i32::from(i16::MIN), i32::from(i16::MAX))?;
         let replica_assignment = match arguments.value("--replica-assignment") {
-            Some(text) => Some(replica_assignment(&text).ok_or(Usage::bad(&text))?),
+            Some(text) => Some(replica_assignment(&text).ok_or_else(|| {
+                let wanted = "brokers like 1:2,2:3, for 1000 partitions at most";
+                Usage::is_not(&text, wanted)
+            })?),
             None => None,
         };
         let mut configs = Vec::new();
         while let Some(config) = arguments.value("--config") {
-            let (name, value) = config.split_once('=').ok_or(Usage::bad(&config))?;
+            let (name, value) = config
+                .split_once('=')
+                .ok_or_else(|| Usage::is_not(&config, "a setting like retention.ms=1000"))?;
             configs.push((name.into(), value.into()));
         }
         let mut deleted_configs = Vec::new();
         while let Some(name) = arguments.value("--delete-config") {
             deleted_configs.push(name.into());
         }
+        let only = match arguments.one_of(ONLY) {
+            Ok(only) if action == Action::Describe => only,
+            Ok(_) => return Err(Usage::lacks("--describe with that")),
+            Err(_) => Only::All,
+        };
         let if_exists = arguments.switch("--if-exists");
         let if_not_exists = arguments.switch("--if-not-exists");
         arguments.finish()?;
@@ -101,6 +109,7 @@ impl Topics {
             replica_assignment,
             configs,
             deleted_configs,
+            only,
             if_exists,
             if_not_exists,
         })
@@ -201,7 +210,7 @@ impl Topics {
                 None => &[],
             };
             let topic = description(topic, entries, &moves);
-            printed.push_str(&describe(&topic, admin.release()));
+            printed.push_str(&describe(&topic, self.only, admin.release()));
         }
         Ok(())
     }
@@ -286,7 +295,8 @@ pub(super) fn plain(message: &str) -> Halt {
 fn replica_assignment(text: &str) -> Option<Vec<Vec<BrokerId>>> {
     let list =
         |part: &str| part.split(':').map(|id| id.trim().parse().ok().map(BrokerId)).collect();
-    text.split(',').map(list).collect()
+    let lists: Option<Vec<Vec<BrokerId>>> = text.split(',').map(list).collect();
+    lists.filter(|lists| lists.len() <= PARTITIONS as usize)
 }
 
 pub(super) fn check_assignment(assignments: &[Vec<BrokerId>]) -> Told<()> {
@@ -370,7 +380,7 @@ mod tests {
             Topics::read(&mut Arguments(line.map(str::to_owned).to_vec())).map(|_| ())
         };
         assert_eq!(read("1000"), Ok(()));
-        let words = "--partitions 999999999: a topic has at most 1000 here";
-        assert_eq!(read("999999999"), Err(Usage(words.into())));
+        let expected = "--partitions as a number from -32768 to 1000";
+        assert_eq!(read("999999999"), Err(Usage::is_not("999999999", expected)));
     }
 }

@@ -134,7 +134,7 @@ impl Topics {
             });
             let topic_id = "".into();
             let topic = TopicDescription { name, topic_id, configs, partitions, is_marked };
-            printed.push_str(&describe(&topic, admin.release()));
+            printed.push_str(&describe(&topic, self.only, admin.release()));
         }
         Ok(())
     }

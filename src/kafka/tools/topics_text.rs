@@ -40,9 +40,43 @@ pub struct PartitionDescription {
     pub moving: Option<(Vec<BrokerId>, Vec<BrokerId>)>,
 }
 
+/// Which partitions are described; where not all are, topics are not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Only {
+    /// All.
+    All,
+    /// Those with fewer in sync than replicas.
+    UnderReplicated,
+    /// Those without a leader.
+    Unavailable,
+}
+
+impl Only {
+    // Source: TopicCommand.DescribeOptions.shouldPrintPartition
+    fn wants(self, partition: &PartitionDescription) -> bool {
+        match self {
+            Only::All => true,
+            Only::UnderReplicated => partition.isr.len() < replication_factor(partition),
+            Only::Unavailable => partition.leader.is_none(),
+        }
+    }
+}
+
 /// All of `--describe`.
 // Source: TopicCommand.TopicDescription.printDescription, PartitionDescription.printDescription
-pub fn describe(topic: &TopicDescription, release: Release) -> String {
+pub fn describe(topic: &TopicDescription, only: Only, release: Release) -> String {
+    let mut out = if only == Only::All { head(topic, release) } else { String::new() };
+    for partition in topic.partitions.iter().filter(|partition| only.wants(partition)) {
+        out.push_str(&describe_partition(&topic.name, partition));
+        if release.tools_show_eligible_leaders() {
+            out.push_str("\tElr: N/A\tLastKnownElr: N/A");
+        }
+        out.push('\n');
+    }
+    out
+}
+
+fn head(topic: &TopicDescription, release: Release) -> String {
     let mut out = String::new();
     let (name, count) = (&topic.name, topic.partitions.len());
     let factor = topic.partitions.first().map_or(0, replication_factor);
@@ -62,13 +96,6 @@ pub fn describe(topic: &TopicDescription, release: Release) -> String {
             if topic.is_marked { "\tMarkedForDeletion:true" } else { "" },
         ),
     };
-    for partition in &topic.partitions {
-        out.push_str(&describe_partition(name, partition));
-        if release.tools_show_eligible_leaders() {
-            out.push_str("\tElr: N/A\tLastKnownElr: N/A");
-        }
-        out.push('\n');
-    }
     out
 }
 
@@ -157,6 +184,6 @@ mod tests {
             \tRemoving Replicas: 1\tElr: N/A\tLastKnownElr: N/A\n\
             \tTopic: orders\tPartition: 1\tLeader: none\tReplicas: 2,3\tIsr: 3\tElr: N/A\
             \tLastKnownElr: N/A\n";
-        assert_eq!(describe(&topic, Release::V3_9_1), expected);
+        assert_eq!(describe(&topic, Only::All, Release::V3_9_1), expected);
     }
 }

@@ -9,10 +9,10 @@ use web_sys::KeyboardEvent;
 
 use super::PanelHead;
 use crate::lab::Lab;
-use crate::picture::console::{self, Pane, Program, Said, Voice};
+use crate::picture::console::{self, Pane, Program, Said, Tried, Voice};
 use crate::ui::live::{follow, lines, part, words};
-use crate::ui::mirror::use_mirror;
-use crate::ui::scene::use_scene;
+use crate::ui::mirror::{Mirror, use_mirror};
+use crate::ui::scene::{Scene, use_scene};
 use crate::ui::view::{Lower, View, use_view};
 
 /// The console panel, where somebody has opened it.
@@ -40,6 +40,8 @@ struct Typing {
     back: StoredValue<usize>,
     /// What the last word could be.
     could_be: RwSignal<String>,
+    /// What was typed at the tools in vain.
+    tried: RwSignal<(u16, Vec<Tried>)>,
 }
 
 fn pane(program: Program) -> AnyView {
@@ -49,10 +51,12 @@ fn pane(program: Program) -> AnyView {
         input: NodeRef::new(),
         back: StoredValue::new(0),
         could_be: RwSignal::new(String::new()),
+        tried: view.tried,
     };
     let shown = Memo::new(move |_| {
         mirror.track_trace();
-        mirror.with(|lab| console::pane(program, lab))
+        let tried = typing.tried_in(mirror.take().0);
+        mirror.with(|lab| console::pane(program, lab, &tried))
     });
     let screen = NodeRef::<html::Pre>::new();
     follow(move || {
@@ -75,16 +79,17 @@ fn pane(program: Program) -> AnyView {
     };
     let keydown = move |event: KeyboardEvent| match event.key().as_str() {
         "Enter" => {
-            let line = typing.line();
-            let lines = mirror.with(|lab| console::meant(program, &line, lab));
-            if !line.trim().is_empty() {
-                lines.iter().for_each(|line| scene.send(line));
-            }
+            typing.enter(mirror, scene);
             typing.write("");
         }
         "Escape" => view.lower.set(Lower::Lanes),
+        "d" if event.ctrl_key() && program == Program::Tools => {
+            event.prevent_default();
+            mirror.with(console::ended).iter().for_each(|line| scene.send(line));
+        }
         key => {
-            let done = mirror.with(|lab| typing.press(key, lab));
+            let tried = typing.tried_in(mirror.take().0);
+            let done = mirror.with(|lab| typing.press(key, lab, &tried));
             if done {
                 event.prevent_default();
             }
@@ -116,6 +121,7 @@ fn line(said: &Said) -> AnyView {
         Voice::Program => "program",
         Voice::Watch => "watch",
         Voice::Deed => "deed",
+        Voice::Refusal => "refusal",
     };
     let prompt = (!said.prompt.is_empty())
         .then(|| view! { <span class="prompt">{said.prompt.clone()}</span> });
@@ -135,8 +141,31 @@ impl Typing {
         }
     }
 
+    /// Does what the line says, or keeps why that cannot be.
+    fn enter(self, mirror: Mirror, scene: Scene) {
+        let line = self.line();
+        if line.trim().is_empty() {
+            return;
+        }
+        let is_tool = self.program == Program::Tools;
+        let answered = is_tool.then(|| mirror.with(|lab| console::answered(&line, lab)));
+        let Some(tried) = answered.flatten() else {
+            let lines = mirror.with(|lab| console::meant(self.program, &line, lab));
+            return lines.iter().for_each(|line| scene.send(line));
+        };
+        let run = mirror.take().0;
+        let mut all = self.tried_in(run);
+        all.push(tried);
+        self.tried.set((run, all));
+    }
+
+    /// What was typed in vain in that run.
+    fn tried_in(self, run: u16) -> Vec<Tried> {
+        self.tried.with(|(of, all)| if *of == run { all.clone() } else { Vec::new() })
+    }
+
     /// What a key does in the line; false if nothing.
-    fn press(self, key: &str, lab: &Lab) -> bool {
+    fn press(self, key: &str, lab: &Lab, tried: &[Tried]) -> bool {
         match key {
             "Tab" => {
                 let line = self.line();
@@ -149,8 +178,8 @@ impl Typing {
                 self.write(&completed);
                 self.could_be.set(if is_open { could_be.join("  ") } else { String::new() });
             }
-            "ArrowUp" => self.recall(1, console::pane(self.program, lab)),
-            "ArrowDown" => self.recall(-1, console::pane(self.program, lab)),
+            "ArrowUp" => self.recall(1, console::pane(self.program, lab, tried)),
+            "ArrowDown" => self.recall(-1, console::pane(self.program, lab, tried)),
             _ => return false,
         }
         true

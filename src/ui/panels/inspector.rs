@@ -3,13 +3,16 @@
 //! *Invariant:* a verb's button keeps its focus while what it says beside it changes.
 
 use leptos::prelude::*;
+use web_sys::Event;
 
 use super::PanelHead;
 use super::stage::Drawn;
 use crate::lab::logs::{self, LogLine};
 use crate::picture::drawing::icon::Icon;
 use crate::picture::drawing::{Light, session};
+use crate::picture::ensemble::Run;
 use crate::picture::inspector::{Fact, InspectorPicture, Link, Sign, Verb};
+use crate::picture::properties::{Whence, properties};
 use crate::picture::shape::Drawing;
 use crate::picture::target::Target;
 use crate::text::Phrase;
@@ -90,6 +93,7 @@ fn selected() -> AnyView {
         <dl class="facts sec">
             {lines(move || facts.get().into_iter().map(|fact| fact_line(view, fact)).collect())}
         </dl>
+        <PropertiesOf/>
         <div class="sec verbs">
             <For each=move || verbs.get() key=|verb| verb.command.clone() let:verb>
                 <VerbOf verb=verb/>
@@ -109,6 +113,51 @@ fn selected() -> AnyView {
         </div>
     }
     .into_any()
+}
+
+/// A broker's `server.properties`, folded.
+#[component]
+fn PropertiesOf() -> impl IntoView {
+    let (view, scene, mirror) = (use_view(), use_scene(), use_mirror());
+    let name = Memo::new(move |_| match view.selected.get() {
+        Some(Target::Process(name)) => name,
+        _ => String::new(),
+    });
+    let shown = Memo::new(move |_| {
+        mirror.track_trace();
+        mirror.with(|lab| properties(Run::of(lab), &name.get()))
+    });
+    move || {
+        shown.get().map(|shown| {
+            let (head, writes) = (view.key("page.properties"), shown.can_be_written);
+            let rows = shown.rows.clone().into_iter().map(|row| {
+                let shown = shown.clone();
+                let from = view.key(match row.from {
+                    Whence::Dynamic => "page.properties.dynamic",
+                    Whence::File => "page.properties.file",
+                    Whence::Default => "page.properties.default",
+                });
+                let change = move |event: Event| {
+                    scene.send(&shown.start_with(row.name, &event_target_value(&event)));
+                };
+                view! {
+                    <dt>{row.name}</dt>
+                    <dd>
+                        <input type="text" aria-label=row.name prop:value=row.value readonly=!writes on:change=change/>
+                        <span>{from}</span>
+                    </dd>
+                }
+            });
+            let note = view.key(if writes { "page.properties.off" } else { "page.properties.on" });
+            view! {
+                <details class="sec properties">
+                    <summary>{head}</summary>
+                    <p>{note}</p>
+                    <dl>{rows.collect_view()}</dl>
+                </details>
+            }
+        })
+    }
 }
 
 #[component]

@@ -185,7 +185,7 @@ impl Teller<'_> {
             ensemble: [proxy_address(self.next_process(1))].into(),
         };
         let tool = Tool::read(name, args, bootstrap);
-        let tool = tool.map_err(|usage| format!("{name}: {usage}"))?;
+        let tool = tool.map_err(|usage| format!("{name}: {usage:?}"))?;
         let has_session = tool.has_session();
         self.runs += 1;
         let process = self.sim.add(&format!("{name} #{}", self.runs), Actor::Tool(Box::new(tool)));

@@ -12,7 +12,9 @@ use crate::kafka::admin::{
     DescribeConfigsRequest, DescribeConfigsResponse, IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse, Refusal,
 };
+use crate::kafka::id::BrokerId;
 use crate::kafka::segments::{is_policy, percent};
+use crate::kafka::settings::Settings;
 use crate::kafka::wire::Caller;
 use crate::kafka::words::Words;
 use crate::kafka::znodes::{self, Config};
@@ -356,6 +358,29 @@ fn is_decimal(text: &str) -> bool {
     text.len() > text.matches('.').count() && digits(whole) && digits(rest)
 }
 
+/// What would be so if a setting were not set for the resource itself, and if that were not either.
+// Real: every setting has a default; here those that brokers here have.
+fn behind(
+    resource: &ConfigResource,
+    name: &Arc<str>,
+    of_all: &Config,
+    site: Site<'_>,
+) -> Vec<(ConfigSource, Arc<str>, Arc<str>)> {
+    let of_topic = TOPIC_CONFIGS.iter().find(|(known, _, _)| *known == &**name);
+    let of_topic = of_topic.filter(|_| matches!(resource, ConfigResource::Topic(_)));
+    let other = of_topic.map_or(name.clone(), |(_, _, behind)| (*behind).into());
+    let of_all = of_all.get(&other).filter(|_| *resource != ConfigResource::AllBrokers).cloned();
+    let of_file = site.settings.others.get(&other).cloned();
+    let defaults = Settings::new(BrokerId(0), "", 0).of_release(site.settings.release);
+    let all = [
+        (ConfigSource::DynamicDefaultBroker, of_all),
+        (ConfigSource::StaticBroker, of_file),
+        (ConfigSource::Default, defaults.value(&other).map(Arc::from)),
+    ];
+    let set = all.into_iter().filter_map(|(source, value)| Some((source, value?)));
+    set.map(|(source, value)| (source, other.clone(), value)).collect()
+}
+
 /// The settings that are not the defaults, with where they come from.
 fn entries(
     resource: &ConfigResource,
@@ -368,14 +393,13 @@ fn entries(
         ConfigResource::Broker(_) => ConfigSource::DynamicBroker,
         ConfigResource::AllBrokers => ConfigSource::DynamicDefaultBroker,
     };
-    let entry = |name: &Arc<str>, value: &Arc<str>, config_source| ConfigEntry {
-        name: name.clone(),
-        value: value.clone(),
-        config_source,
-        synonyms: vec![(config_source, name.clone(), value.clone())],
+    let entry = |(name, value): (&Arc<str>, &Arc<str>)| {
+        let mut synonyms = vec![(source, name.clone(), value.clone())];
+        synonyms.extend(behind(resource, name, of_all, site));
+        let (name, value, config_source) = (name.clone(), value.clone(), source);
+        ConfigEntry { name, value, config_source, synonyms }
     };
-    let mut entries: Vec<ConfigEntry> =
-        own.iter().map(|(name, value)| entry(name, value, source)).collect();
+    let mut entries: Vec<ConfigEntry> = own.iter().map(entry).collect();
     if let ConfigResource::Topic(_) = resource {
         for (name, _, behind) in TOPIC_CONFIGS {
             let set = |config: &Config| config.get(*behind).cloned();

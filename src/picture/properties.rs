@@ -1,0 +1,118 @@
+//! A broker's `server.properties`: each setting, its value, and where that comes from.
+//!
+//! *Invariant:* a row that can be written carries the script line that does it.
+
+use super::ensemble::{self, Run};
+use crate::kafka::settings::Settings;
+use crate::kafka::znodes::{self, Config, ConfigType};
+use crate::sim::Power;
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Whence {
+    /// It is set for this broker, or for all, while they run: in ZooKeeper.
+    Dynamic,
+    /// It stands in the broker's file.
+    File,
+    /// Nobody said anything.
+    Default,
+}
+
+/// One setting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Property {
+    /// Its real name.
+    pub name: &'static str,
+    /// What it is now.
+    pub value: String,
+    /// Who says so.
+    pub from: Whence,
+}
+
+/// The settings of a broker; what somebody set stands first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Properties {
+    /// Its name.
+    pub broker: String,
+    /// The settings.
+    pub rows: Vec<Property>,
+    /// Whether its file can be written: it is off.
+    pub can_be_written: bool,
+}
+
+impl Properties {
+    /// The script line that starts the broker with another value; an empty one is the default.
+    pub fn start_with(&self, name: &str, value: &str) -> String {
+        format!("start {} {name}={}", self.broker, crate::cluster::notation::Quoted(value))
+    }
+}
+
+/// The settings of a broker, if it is one.
+pub fn properties(run: Run<'_>, name: &str) -> Option<Properties> {
+    let id = run.cluster.find(name)?;
+    let settings = run.cluster.process(id).broker_settings()?;
+    let dynamic = [settings.broker_id.to_string(), "<default>".to_owned()].map(|of| set(run, &of));
+    let mut rows: Vec<Property> = Settings::names(settings.release)
+        .into_iter()
+        .filter_map(|name| {
+            let set = dynamic.iter().find_map(|config| config.as_ref()?.get(name));
+            let (value, from) = match set {
+                Some(value) => (value.to_string(), Whence::Dynamic),
+                None if settings.others.contains_key(name) => (settings.value(name)?, Whence::File),
+                None => (settings.value(name)?, Whence::Default),
+            };
+            Some(Property { name, value, from })
+        })
+        .collect();
+    crate::sim::sort::by_key(&mut rows, |row| row.from);
+    let can_be_written = run.cluster.power(id) == Power::Off;
+    Some(Properties { broker: name.to_owned(), rows, can_be_written })
+}
+
+/// What is set in ZooKeeper for one broker, or for all.
+fn set(run: Run<'_>, of: &str) -> Option<Config> {
+    let (_, database) = ensemble::witness(run.cluster)?;
+    let znode = database.tree.znode(ConfigType::Brokers.entity(of).as_str())?;
+    znodes::decode_config(&znode.data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::Command;
+    use crate::lab::{Lab, Recording};
+    use crate::sim::{SimTime, Span};
+
+    #[test]
+    fn a_file_is_shown_and_can_be_written_while_its_broker_is_off() {
+        let setup = "# zootrope 1\nsetup seed=1 zookeeper=1 brokers=1 min.insync.replicas=2\n";
+        let mut lab = Lab::new(Recording::parse(setup).expect("it is written rightly"));
+        let mut after = |line: &str| {
+            // The session of a killed broker ends first.
+            lab.advance_to(lab.moment().at + Span::secs(25));
+            lab.issue(Command::parse(1, line).expect("it is right")).expect("it can be done");
+            lab.advance_to(lab.moment().at + Span::secs(1));
+            properties(Run::of(&lab), "broker1").expect("it is a broker")
+        };
+        let said = |shown: &Properties, name: &str| {
+            let row = shown.rows.iter().find(|row| row.name == name).expect("it is a setting");
+            (row.value.clone(), row.from)
+        };
+        let set = "kafka-configs --alter --entity-type brokers --entity-default \
+                   --add-config message.max.bytes=5000";
+        let shown = after(set);
+        assert_eq!(said(&shown, "message.max.bytes"), ("5000".into(), Whence::Dynamic));
+        assert_eq!(said(&shown, "min.insync.replicas"), ("2".into(), Whence::File));
+        assert_eq!(said(&shown, "broker.rack"), (String::new(), Whence::Default));
+        assert!(!shown.can_be_written);
+        let shown = after("kill broker1");
+        assert!(shown.can_be_written);
+        let line = shown.start_with("broker.rack", "a b");
+        assert_eq!(line, "start broker1 broker.rack=\"a b\"");
+        assert_eq!(said(&after(&line), "broker.rack"), ("a b".into(), Whence::File));
+        after("kill broker1");
+        let shown = after(&shown.start_with("min.insync.replicas", ""));
+        assert_eq!(said(&shown, "min.insync.replicas"), ("1".into(), Whence::Default));
+        assert!(lab.moment().at > SimTime::ZERO);
+    }
+}
