@@ -8,6 +8,7 @@ use crate::cluster::{Setup, Trouble};
 use crate::kafka::release::Release;
 use crate::kafka::settings::Settings;
 use crate::lab::{HEADING, Recording};
+use crate::text::Phrase;
 
 /// The word that a set-up's line begins with.
 const SETUP: &str = "setup";
@@ -29,6 +30,12 @@ pub struct SettingRow {
 /// The recording that a text is, or what is wrong with it and where.
 pub fn read(text: &str) -> Result<Recording, Trouble> {
     Recording::parse(text)
+}
+
+/// That the set-up names settings without effect, if it does.
+pub fn unheeded(setup: &Setup) -> Option<Phrase> {
+    let names = setup.without_effect().join(", ");
+    (!names.is_empty()).then(|| Phrase::key("run.unheeded").with("names", names))
 }
 
 /// What can be chosen for a name; nothing if any number can be typed.
@@ -152,6 +159,16 @@ mod tests {
         assert_eq!(value("0.7.2", "log.flush.interval"), "500");
         let rows = settings(&setup("setup broker.rack=\"a b\""));
         assert_eq!((rows[0].name, rows[0].value.as_str()), ("broker.rack", "a b"));
+    }
+
+    #[test]
+    fn what_an_old_link_set_in_vain_is_read_kept_and_said() {
+        let old = TEXT.replace("brokers=3", "brokers=3 session.timeout.ms=6000 tickTime=3000");
+        let read = read(&old).expect("an old link opens");
+        assert_eq!(read.to_string(), old.replace("# why\n", ""));
+        let names = |setup: &Setup| unheeded(setup).map(|said| format!("{said:?}"));
+        assert!(names(&read.setup).is_some_and(|said| said.contains("session.timeout.ms")));
+        assert_eq!(names(&setup(TEXT)), None);
     }
 
     #[test]

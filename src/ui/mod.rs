@@ -76,6 +76,9 @@ fn Page(
     provide_context(view);
     let by_link = matches!(opened, Some(Ok(_)));
     let damaged = opened.as_ref().and_then(|opened| opened.as_ref().err().cloned());
+    let unheeded = opened
+        .as_ref()
+        .and_then(|opened| crate::picture::run_text::unheeded(&opened.as_ref().ok()?.setup));
     let mirror = begin(opened);
     let playback = Playback::start(mirror, view);
     let visit = Visit::new(mirror, playback, !by_link);
@@ -90,6 +93,9 @@ fn Page(
     mirror
         .lasting
         .set(damaged.map(|why| view.say(&Phrase::key("page.link.damaged").with("why", why))));
+    if let Some(said) = unheeded {
+        mirror.refuse(view.say(&said));
+    }
     keep(mirror);
     sign(mirror, playback);
     let act = move |act| obey(act, view, mirror, scene, playback, visit);

@@ -43,6 +43,10 @@ pub fn panel() -> AnyView {
     });
     let is_wrong = move || read.with(Result::is_err);
     let wrong = words(move || read.with(|read| read.as_ref().err().cloned().unwrap_or_default()));
+    let unheeded = words(move || {
+        let said = read.with(|read| run_text::unheeded(&read.as_ref().ok()?.setup));
+        said.map_or_else(String::new, |said| view.say(&said))
+    });
     let example =
         move || view.say(&Phrase::key("run.example").with("example", "at 20.0 kill broker1"));
     view! {
@@ -56,6 +60,7 @@ pub fn panel() -> AnyView {
             aria-invalid=in_words(is_wrong)
             prop:value=text on:input=move |event| text.set(event_target_value(&event))/>
         <p class="note wrong" role="status">{wrong}</p>
+        <p class="note" role="status">{unheeded}</p>
         {part_while(is_wrong, move || view! { <p class="note">{words(example)}</p> })}
         <div class="begin">
             <button class="btn" on:click=pushed(afresh)>{view.label("run.afresh")}</button>
