@@ -371,6 +371,24 @@ impl Release {
         self <= Release::V2_8_2
     }
 
+    /// Whether tools are the ones written in Scala, with packages and line breaks of their own.
+    // Source: KAFKA-14525 (3.5 to 3.7)
+    pub fn tools_are_in_scala(self) -> bool {
+        self <= Release::V2_8_2
+    }
+
+    /// Whether `kafka-configs` says plainly what is wrong with its options.
+    // Source: ConfigCommand.main (1.1)
+    pub fn configs_tool_says_what_is_wrong(self) -> bool {
+        self >= Release::V1_1_1
+    }
+
+    /// Whether console producer and consumer do.
+    // Source: CommandLineUtils.tryParse (2.0)
+    pub fn console_tools_say_what_is_wrong(self) -> bool {
+        self >= Release::V2_3_1
+    }
+
     /// Whether `kafka-configs` writes the settings of topics to ZooKeeper itself.
     // Source: KAFKA-7904 (2.5)
     pub fn topics_are_configured_in_zookeeper(self) -> bool {

@@ -42,6 +42,8 @@ pub struct Failure {
     pub message: String,
     /// What had caused it, if that is another exception.
     pub cause: Option<String>,
+    /// Whether it comes in an ExecutionException.
+    pub is_wrapped: bool,
 }
 
 impl From<Next> for Halt {
@@ -59,7 +61,12 @@ impl Failure {
 
     /// An exception without a cause.
     pub fn new(exception: Exception, message: String) -> Failure {
-        Failure { exception, message, cause: None }
+        Failure { exception, message, cause: None, is_wrapped: false }
+    }
+
+    /// The same, as what a future throws.
+    pub fn wrapped(self) -> Failure {
+        Failure { is_wrapped: true, ..self }
     }
 
     /// The class and what it says, as Java prints an exception.

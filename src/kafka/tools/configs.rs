@@ -122,7 +122,6 @@ impl Configs {
 
     // Source: ConfigCommand.describeResourceConfig (3.9), describeBrokerConfig (1.1)
     fn describe(&self, admin: &mut Admin<'_>) -> Told<String> {
-        let set = self.entries(admin)?;
         let new = admin.release().tools_tell_what_is_created();
         let mut printed = match &self.resource {
             ConfigResource::Topic(name) => format!("Dynamic configs for topic {name} are:\n"),
@@ -134,6 +133,13 @@ impl Configs {
                 let plural = if new { "s" } else { "" };
                 format!("Default config{plural} for brokers in the cluster are:\n")
             }
+        };
+        // The head is printed before anybody is asked.
+        let set = match self.entries(admin) {
+            Err(Halt::Failed(why)) if new => {
+                return Ok(printed + &self.failed(&why, admin));
+            }
+            other => other?,
         };
         let own = self.own_source();
         for entry in set.iter().filter(|entry| entry.config_source == own) {

@@ -37,8 +37,13 @@ impl Exception {
             Exception::IllegalArgument => ("java.lang", "IllegalArgumentException"),
             Exception::NumberFormat => ("java.lang", "NumberFormatException"),
             Exception::Config => ("org.apache.kafka.common.config", "ConfigException"),
-            Exception::AdminOperation => ("kafka.admin", "AdminOperationException"),
-            Exception::AdminCommandFailed if release.moves_are_wished_in_zookeeper() => {
+            Exception::AdminOperation if release.tools_are_in_scala() => {
+                ("kafka.admin", "AdminOperationException")
+            }
+            Exception::AdminOperation => {
+                ("org.apache.kafka.server.common", "AdminOperationException")
+            }
+            Exception::AdminCommandFailed if release.tools_are_in_scala() => {
                 ("kafka.common", "AdminCommandFailedException")
             }
             Exception::AdminCommandFailed => {

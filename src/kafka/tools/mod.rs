@@ -18,6 +18,7 @@ pub mod leader_election;
 pub mod preferred_election;
 mod reassign_in_zookeeper;
 pub mod reassign_partitions;
+pub mod reassign_plan;
 pub mod topics;
 mod topics_in_zookeeper;
 pub mod topics_text;
@@ -83,9 +84,6 @@ impl Command {
     /// What is said where a release has it no more, or not yet.
     fn missing(&self, release: Release) -> Option<&'static str> {
         match self {
-            Command::ConsumerGroups(tool) if tool.is_in_zookeeper() => {
-                (!release.has_old_consumers()).then_some("zookeeper is not a recognized option")
-            }
             Command::OffsetChecker(_) => (!release.has_old_consumers())
                 .then_some("Could not find or load main class kafka.tools.ConsumerOffsetChecker"),
             Command::LeaderElection(_) => release
@@ -96,6 +94,17 @@ impl Command {
             }
             Command::PreferredElection(_) => (!release.moves_are_wished_in_zookeeper())
                 .then_some("kafka-preferred-replica-election: command not found"),
+            _ => None,
+        }
+    }
+
+    /// An option that came later, or went before.
+    fn too_new(&self, release: Release) -> Option<&'static str> {
+        match self {
+            Command::ConsumerGroups(tool) if tool.is_in_zookeeper() => {
+                (!release.has_old_consumers()).then_some("zookeeper")
+            }
+            Command::ReassignPartitions(tool) => tool.too_new(release),
             _ => None,
         }
     }
@@ -148,11 +157,21 @@ impl Bootstrap {
 // Source: TopicCommand, ConfigCommand, ReassignPartitionsCommand (KafkaZkClient of 30 s)
 const SESSION_TIMEOUT: Span = Span::secs(30);
 
-/// How a tool ends that does not know an option.
-// Real: the frames of the stack follow.
-fn unknown(option: &str) -> String {
-    let thrown = "joptsimple.UnrecognizedOptionException";
-    format!("Exception in thread \"main\" {thrown}: {option} is not a recognized option\n")
+/// How a tool ends that does not know an option: how early it looks for one differs.
+// Source: joptsimple.OptionException (3.2, 5.0); TopicCommand.mainNoExit (3.9)
+// Real: the frames of the stack follow, or all options.
+fn unknown_option(option: &str, command: &Command, release: Release) -> String {
+    let quote = if release.topics_tool_is_the_first() { "'" } else { "" };
+    let words = format!("{quote}{option}{quote} is not a recognized option");
+    let thrown = format!("joptsimple.UnrecognizedOptionException: {words}");
+    match command {
+        Command::Topics(_) if !release.tools_are_in_scala() => format!("{words}\n{thrown}\n\n"),
+        Command::Configs(_) if release.configs_tool_says_what_is_wrong() => format!("{words}\n"),
+        Command::ConsoleConsumer(_) if release.console_tools_say_what_is_wrong() => {
+            format!("{words}\n")
+        }
+        _ => format!("Exception in thread \"main\" {thrown}\n"),
+    }
 }
 
 /// What a command line lacks, or has too much.
@@ -193,8 +212,8 @@ impl Door {
     fn option(self) -> &'static str {
         match self {
             Door::Untold => "",
-            Door::Brokers => "--bootstrap-server",
-            Door::Zookeeper => "--zookeeper",
+            Door::Brokers => "bootstrap-server",
+            Door::Zookeeper => "zookeeper",
         }
     }
 
@@ -339,7 +358,7 @@ impl Tool {
         let mut patience = Patience { request: Span::secs(30), call: Span::secs(60) };
         let door = arguments.door();
         if name != "kafka-consumer-groups" {
-            arguments.switch(Door::Zookeeper.option());
+            arguments.switch("--zookeeper");
         }
         let shown = arguments.0.join(" ");
         let command = match name {
@@ -370,7 +389,9 @@ impl Tool {
             _ => return Err(Usage::is_not(name, "a tool of Kafka's")),
         };
         let refused = door.refused(&command, bootstrap.release);
-        let opens = refused.is_none() && command.opens_session(bootstrap.release);
+        let unknown = refused.map(Door::option).or_else(|| command.too_new(bootstrap.release));
+        let unknown = unknown.map(|option| unknown_option(option, &command, bootstrap.release));
+        let opens = unknown.is_none() && command.opens_session(bootstrap.release);
         let zk = opens.then(|| {
             let (servers, timeout) = (bootstrap.ensemble.clone(), SESSION_TIMEOUT);
             Zookeeper::of_release(zk::client::Config { servers, timeout }, bootstrap.release)
@@ -386,7 +407,7 @@ impl Tool {
             printed: None,
             line: format!("{name} {}", words.join(" ")).into(),
             begun: None,
-            known: refused.map(|door| unknown(door.option().trim_start_matches('-')).into()),
+            known: unknown.map(Arc::from),
             zk,
         })
     }

@@ -19,7 +19,7 @@ use crate::zk::request::Op;
 
 impl ReassignPartitions {
     pub(super) fn execute_in_zookeeper(&self, admin: &mut Admin<'_>) -> Told<String> {
-        let mut current = self.current_in_zookeeper(admin)?;
+        let mut current = current(&self.topic_names(), admin)?;
         let known: OrdSet<BrokerId> = registered(admin)?.into_iter().map(|one| one.id).collect();
         let wanted: OrdSet<BrokerId> = self.plan.iter().flat_map(|(_, to)| to.clone()).collect();
         let unknown: Vec<BrokerId> = wanted.into_iter().filter(|id| !known.contains(id)).collect();
@@ -46,17 +46,10 @@ impl ReassignPartitions {
         let wish = znodes::encode_reassignments(&self.plan);
         admin.in_zookeeper(vec![create(znodes::reassign_partitions(), wish)])?;
         if admin.release().partitions_are_named_in_brackets() {
-            java_hash::in_scala_map_order(&mut current, |(tp, _)| {
-                java_hash::of_topic_and_partition(tp.topic.as_str(), tp.partition)
-            });
+            in_order_of_first_map(&mut current);
             return Ok(started(&json(&current, Disks::Untold), &self.in_words()));
         }
-        match current.len() <= java_hash::SMALL_SET {
-            true => java_hash::in_scala_map_order(&mut current, |(tp, _)| tp.partition),
-            false => {
-                java_hash::in_scala_trie_order(&mut current, |(tp, _)| java_hash::of_partition(tp))
-            }
-        }
+        in_order(&mut current);
         Ok(started(&json(&current, Disks::Any), "."))
     }
 
@@ -65,27 +58,15 @@ impl ReassignPartitions {
         format!(" {}", json(&self.plan, Disks::Untold))
     }
 
-    /// Where all replicas of the plan's topics are.
-    fn current_in_zookeeper(&self, admin: &mut Admin<'_>) -> Told<Replicas> {
+    fn topic_names(&self) -> Vec<TopicName> {
         let names: OrdSet<TopicName> = self.plan.iter().map(|(tp, _)| tp.topic.clone()).collect();
-        let names: Vec<TopicName> = names.into_iter().collect();
-        let reads = names.iter().map(|name| get(znodes::topic(name))).collect();
-        let replies = admin.in_zookeeper(reads)?;
-        let mut current = Replicas::new();
-        for (name, reply) in names.iter().zip(&replies) {
-            let Some(topic) = found(reply, TopicZnode::decode) else { continue };
-            let all = topic.partitions.into_iter();
-            current.extend(
-                all.map(|(number, to)| (TopicPartition::new(name.clone(), number), to.replicas)),
-            );
-        }
-        Ok(current)
+        names.into_iter().collect()
     }
 
     pub(super) fn verify_in_zookeeper(&self, admin: &mut Admin<'_>) -> Told<String> {
         let replies = admin.in_zookeeper(vec![get(znodes::reassign_partitions())])?;
         let moving = found(&replies[0], znodes::decode_reassignments).unwrap_or_default();
-        let current = self.current_in_zookeeper(admin)?;
+        let current = current(&self.topic_names(), admin)?;
         let in_brackets = admin.release().partitions_are_named_in_brackets();
         let (mut errors, mut out) = (String::new(), String::new());
         for (partition, target) in &self.plan {
@@ -112,6 +93,36 @@ impl ReassignPartitions {
         }
         let space = if in_brackets { "" } else { " " };
         Ok(format!("Status of partition reassignment:{space}\n{errors}{out}"))
+    }
+}
+
+/// Where all replicas of these topics are.
+pub(super) fn current(names: &[TopicName], admin: &mut Admin<'_>) -> Told<Replicas> {
+    let reads = names.iter().map(|name| get(znodes::topic(name))).collect();
+    let replies = admin.in_zookeeper(reads)?;
+    let mut current = Replicas::new();
+    for (name, reply) in names.iter().zip(&replies) {
+        let Some(topic) = found(reply, TopicZnode::decode) else { continue };
+        let all = topic.partitions.into_iter();
+        current.extend(
+            all.map(|(number, to)| (TopicPartition::new(name.clone(), number), to.replicas)),
+        );
+    }
+    Ok(current)
+}
+
+/// In the order of the map that tools had first.
+pub(super) fn in_order_of_first_map(current: &mut Replicas) {
+    java_hash::in_scala_map_order(current, |(tp, _)| {
+        java_hash::of_topic_and_partition(tp.topic.as_str(), tp.partition)
+    });
+}
+
+/// In the order of the map that they had next.
+pub(super) fn in_order(current: &mut Replicas) {
+    match current.len() <= java_hash::SMALL_SET {
+        true => java_hash::in_scala_map_order(current, |(tp, _)| tp.partition),
+        false => java_hash::in_scala_trie_order(current, |(tp, _)| java_hash::of_partition(tp)),
     }
 }
 

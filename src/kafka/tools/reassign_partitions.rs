@@ -6,17 +6,19 @@
 //! *Invariant: verifying changes settings, as the real tool does: it clears throttles that nobody
 //! has set.*
 
-use super::admin::{Admin, Failure, Halt, Told, accepted, answer};
+use super::admin::{Admin, Failure, Halt, Told, answer};
 use super::dialogue::Next;
 use super::exception::Exception;
+use super::reassign_plan::{Wanted, not_found};
 use super::{Arguments, Usage};
 use crate::kafka::admin::{
     AlterConfigOp, AlterPartitionReassignmentsRequest, ConfigResource,
     IncrementalAlterConfigsRequest, ListPartitionReassignmentsRequest, OngoingReassignment,
 };
+use crate::kafka::error::Error;
 use crate::kafka::id::{BrokerId, TopicName, TopicPartition};
-use crate::kafka::message::Response;
-use crate::kafka::placement::{self, Candidate, Deal};
+use crate::kafka::message::{Response, TopicMetadata};
+use crate::kafka::release::Release;
 use crate::kafka::znodes;
 use crate::sim::{Draw, OrdMap, OrdSet, Span, sort};
 
@@ -32,20 +34,33 @@ pub struct ReassignPartitions {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Action {
-    Execute,
+    Execute(Additional),
     Verify,
     Cancel,
     List,
-    /// To make a plan for these topics and brokers.
-    Generate(Vec<TopicName>, Vec<BrokerId>),
+    /// To make a plan.
+    Generate(Wanted),
 }
 
+/// Whether moves may be added while others are under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Additional {
+    Yes,
+    No,
+}
+
+/// What is said where they may not.
+const EXISTING: &str = "Cannot execute because there is an existing partition assignment.  Use \
+    --additional to override this and create a new partition assignment in addition to the existing \
+    one. The --additional flag can also be used to change the throttle by resubmitting the current \
+    reassignment.";
+
 const ACTIONS: &[(&str, Action)] = &[
-    ("--execute", Action::Execute),
+    ("--execute", Action::Execute(Additional::No)),
     ("--verify", Action::Verify),
     ("--cancel", Action::Cancel),
     ("--list", Action::List),
-    ("--generate", Action::Generate(Vec::new(), Vec::new())),
+    ("--generate", Action::Generate(Wanted::NOTHING)),
 ];
 
 /// How a plan looks.
@@ -62,11 +77,15 @@ impl ReassignPartitions {
     /// Reads the command line; the plan stands in it, not in a file.
     pub fn read(arguments: &mut Arguments) -> Result<ReassignPartitions, Usage> {
         let mut action = arguments.one_of(ACTIONS)?;
-        if let Action::Generate(topics, brokers) = &mut action {
-            (*topics, *brokers) = wanted(arguments)?;
+        match &mut action {
+            Action::Generate(wanted) => *wanted = Wanted::read(arguments)?,
+            Action::Execute(additional) if arguments.switch("--additional") => {
+                *additional = Additional::Yes;
+            }
+            _ => {}
         }
         let json = match action {
-            Action::List | Action::Generate(..) => r#"{"partitions":[]}"#.to_owned(),
+            Action::List | Action::Generate(_) => r#"{"partitions":[]}"#.to_owned(),
             _ => arguments.value("--reassignment-json").ok_or_else(|| Usage::lacks(PLAN))?,
         };
         arguments.finish()?;
@@ -77,20 +96,29 @@ impl ReassignPartitions {
         Ok(ReassignPartitions { action, plan, targets })
     }
 
+    /// The option that a tool of that release does not know yet, if so.
+    // Source: KIP-455 (its tool 2.6)
+    pub(super) fn too_new(&self, release: Release) -> Option<&'static str> {
+        let option = match &self.action {
+            Action::Cancel => "cancel",
+            Action::List => "list",
+            Action::Execute(Additional::Yes) => "additional",
+            _ => return None,
+        };
+        release.moves_are_wished_in_zookeeper().then_some(option)
+    }
+
     /// What it prints in the end.
     pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
         let old = admin.release().moves_are_wished_in_zookeeper();
         let done = match &self.action {
-            Action::Execute if old => self.execute_in_zookeeper(admin),
+            Action::Execute(_) if old => self.execute_in_zookeeper(admin),
             Action::Verify if old => self.verify_in_zookeeper(admin),
-            // Source: KIP-455 (its tool 2.6)
-            Action::Cancel if old => return Ok(super::unknown("cancel")),
-            Action::List if old => return Ok(super::unknown("list")),
-            Action::Execute => self.execute(admin),
+            Action::Execute(additional) => self.execute(*additional, admin),
             Action::Verify => self.verify(admin),
             Action::Cancel => self.cancel(admin),
             Action::List => list(admin),
-            Action::Generate(topics, brokers) => generate(topics, brokers, admin),
+            Action::Generate(wanted) => wanted.plan(admin),
         };
         match done {
             Err(Halt::Failed(why)) if old => Ok(format!(
@@ -100,30 +128,35 @@ impl ReassignPartitions {
             )),
             Ok(printed) => Ok(printed),
             Err(Halt::Waits(next)) => Err(next),
-            Err(Halt::Failed(why)) => {
-                Ok(format!("Error: {}\n{}\n\n", why.message, why.thrown(admin.release())))
-            }
+            Err(Halt::Failed(why)) => Ok(failed(&why, admin.release())),
         }
     }
 
-    fn execute(&self, admin: &mut Admin<'_>) -> Told<String> {
-        let current = self.current(admin)?;
+    // Source: ReassignPartitionsCommand.executeAssignment (2.6)
+    fn execute(&self, additional: Additional, admin: &mut Admin<'_>) -> Told<String> {
+        let moving = moves(None, admin)?;
+        if additional == Additional::No && !moving.is_empty() {
+            return Ok(format!("{EXISTING}\n"));
+        }
         self.check_brokers(admin)?;
-        let targets = self.targets.iter().map(|(of, to)| (of.clone(), Some(to.clone())));
-        let (topics, timeout) = (targets.collect(), Span::secs(30));
-        let request = AlterPartitionReassignmentsRequest { topics, timeout };
-        let answer = admin.controller("alterPartitionReassignments", request.into())?;
-        let answer = answer!(answer, AlterPartitionReassignments);
-        accepted(answer.responses.into_iter().find_map(|(_, refusal)| refusal))?;
-        let names: Vec<String> = self.targets.iter().map(|(of, _)| of.to_string()).collect();
-        let plural = if names.len() == 1 { "" } else { "s" };
-        Ok(format!(
+        let current = self.current_of_all(admin)?;
+        let mut out = format!(
             "Current partition replica assignment\n\n{}\n\nSave this to use as the \
-             --reassignment-json-file option during rollback\nSuccessfully started partition \
-             reassignment{plural} for {}\n",
-            json(&current, Disks::Any),
+             --reassignment-json-file option during rollback\n",
+            json(&current, Disks::Any)
+        );
+        let targets = self.targets.iter().map(|(of, to)| (of.clone(), Some(to.clone())));
+        let refusals = alter(targets.collect(), admin)?;
+        if !refusals.is_empty() {
+            return Ok(format!("{out}Error reassigning partition(s):\n{refusals}"));
+        }
+        let names: Vec<String> = self.targets.iter().map(|(of, _)| of.to_string()).collect();
+        out.push_str(&format!(
+            "Successfully started partition reassignment{} for {}\n",
+            plural(&names),
             names.join(",")
-        ))
+        ));
+        Ok(out)
     }
 
     /// Only registered brokers may get replicas.
@@ -139,9 +172,12 @@ impl ReassignPartitions {
         }
     }
 
+    fn known(&self, admin: &mut Admin<'_>) -> Told<Vec<TopicMetadata>> {
+        admin.metadata(Some(self.topics().into_iter().collect()))
+    }
+
     /// Where the replicas of these partitions are.
-    fn current(&self, admin: &mut Admin<'_>) -> Told<Replicas> {
-        let known = admin.metadata(Some(self.topics().into_iter().collect()))?;
+    fn current(&self, known: &[TopicMetadata]) -> Replicas {
         let mut current = Vec::new();
         for (partition, _) in &self.targets {
             let topic = known.iter().find(|topic| topic.name == partition.topic);
@@ -150,7 +186,26 @@ impl ReassignPartitions {
             });
             current.extend(of.map(|of| (partition.clone(), of.replica_nodes.clone())));
         }
-        Ok(current)
+        current
+    }
+
+    /// The same, of partitions that there are.
+    // Source: ReassignPartitionsCommand.getReplicaAssignmentForPartitions
+    fn current_of_all(&self, admin: &mut Admin<'_>) -> Told<Replicas> {
+        let known = self.known(admin)?;
+        if let Some(topic) = known.iter().find(|topic| topic.partitions.is_empty()) {
+            return Err(not_found(&topic.name).into());
+        }
+        let current = self.current(&known);
+        let mut missing = self.targets.clone();
+        missing.retain(|(tp, _)| !current.iter().any(|(of, _)| of == tp));
+        if missing.is_empty() {
+            return Ok(current);
+        }
+        let names: Vec<String> = missing.iter().map(|(tp, _)| tp.to_string()).collect();
+        let words = format!("Unable to find partition: {}", names.join(", "));
+        let unknown = Exception::Refusal(Error::UnknownTopicOrPartition);
+        Err(Failure::new(unknown, words).wrapped().into())
     }
 
     fn topics(&self) -> OrdSet<TopicName> {
@@ -158,8 +213,8 @@ impl ReassignPartitions {
     }
 
     fn verify(&self, admin: &mut Admin<'_>) -> Told<String> {
-        let current = self.current(admin)?;
-        let moving = moves(Some(self.targets.iter().map(|(of, _)| of.clone()).collect()), admin)?;
+        let moving = moves(None, admin)?;
+        let current = self.current(&self.known(admin)?);
         let mut out = String::from("Status of partition reassignment:\n");
         for (partition, target) in &self.targets {
             let now = current.iter().find(|(of, _)| of == partition).map(|(_, now)| now);
@@ -179,6 +234,8 @@ impl ReassignPartitions {
             };
             out.push_str(&line);
         }
+        // How moves between disks get on: there are none.
+        out.push('\n');
         if moving.is_empty() {
             self.clear_throttles(admin, &mut out)?;
         }
@@ -188,23 +245,34 @@ impl ReassignPartitions {
     // Source: ReassignPartitionsCommand.cancelAssignment
     // Real: moves between the disks of a broker are cancelled, too; here it has one.
     fn cancel(&self, admin: &mut Admin<'_>) -> Told<String> {
-        let moving = moves(Some(self.targets.iter().map(|(of, _)| of.clone()).collect()), admin)?;
-        let names: Vec<String> = moving.keys().map(TopicPartition::to_string).collect();
+        let in_scala = admin.release().tools_are_in_scala();
+        let named = self.targets.iter().map(|(of, _)| of.clone()).collect();
+        let moving = moves(Some(named), admin)?;
+        // The Java tool has lost a negation: what only adds replicas it takes for not active.
+        let is_active = |of: &OngoingReassignment| {
+            in_scala || of.adding_replicas.is_empty() || !of.removing_replicas.is_empty()
+        };
+        let active = moving.iter().filter(|(_, of)| is_active(of));
+        let active: Vec<TopicPartition> = active.map(|(tp, _)| tp.clone()).collect();
+        let names: Vec<String> = active.iter().map(TopicPartition::to_string).collect();
         let mut out = if names.is_empty() {
             "None of the specified partition reassignments are active.\n".to_owned()
         } else {
-            let topics = moving.into_iter().map(|(of, _)| (of, None)).collect();
-            let request = AlterPartitionReassignmentsRequest { topics, timeout: Span::secs(30) };
-            let answer = admin.controller("alterPartitionReassignments", request.into())?;
-            let answer = answer!(answer, AlterPartitionReassignments);
-            accepted(answer.responses.into_iter().find_map(|(_, refusal)| refusal))?;
-            let plural = if names.len() == 1 { "" } else { "s" };
+            let refusals = alter(active.into_iter().map(|of| (of, None)).collect(), admin)?;
+            if !refusals.is_empty() {
+                let plural = if refusals.lines().count() == 1 { "" } else { "s" };
+                let words = "Error cancelling partition reassignment";
+                return Ok(format!("{words}{plural} for:\n{refusals}"));
+            }
             format!(
-                "Successfully cancelled partition reassignment{plural} for: {}\n",
+                "Successfully cancelled partition reassignment{} for: {}\n",
+                plural(&names),
                 names.join(",")
             )
         };
-        out.push_str("None of the specified partition moves are active.\n");
+        // The Java tool forgets a line break.
+        let end = if in_scala { "\n" } else { "" };
+        out.push_str(&format!("None of the specified partition moves are active.{end}"));
         self.clear_throttles(admin, &mut out)?;
         Ok(out)
     }
@@ -216,8 +284,9 @@ impl ReassignPartitions {
             admin.brokers().iter().map(|broker| broker.id).chain(targets).collect();
         let brokers: Vec<BrokerId> = brokers.into_iter().collect();
         let topics: Vec<TopicName> = self.topics().into_iter().collect();
+        let plural = if brokers.len() == 1 { "" } else { "s" };
         out.push_str(&format!(
-            "\nClearing broker-level throttles on brokers {}\n",
+            "Clearing broker-level throttles on broker{plural} {}\n",
             joined(&brokers)
         ));
         let rates = [
@@ -252,15 +321,25 @@ impl ReassignPartitions {
     }
 }
 
-/// The topics and brokers that a plan is wanted for.
-fn wanted(arguments: &mut Arguments) -> Result<(Vec<TopicName>, Vec<BrokerId>), Usage> {
-    let topics = "--topics-to-move-json \"{\\\"topics\\\":[{\\\"topic\\\":\\\"orders\\\"}]}\"";
-    let json = arguments.value("--topics-to-move-json").ok_or_else(|| Usage::lacks(topics))?;
-    let named = znodes::decode_topics(&json).ok_or_else(|| Usage::is_not(&json, topics))?;
-    let list = arguments.value("--broker-list");
-    let list = list.ok_or_else(|| Usage::lacks("--broker-list 1,2,3"))?;
-    let ids = list.split(',').map(|id| id.parse().ok().map(BrokerId)).collect::<Option<_>>();
-    Ok((named, ids.ok_or_else(|| Usage::is_not(&list, "ids of brokers like 1,2,3"))?))
+/// Has moves begun, or where there is no target ended; says what is refused, one a line.
+fn alter(
+    topics: Vec<(TopicPartition, Option<Vec<BrokerId>>)>,
+    admin: &mut Admin<'_>,
+) -> Told<String> {
+    let request = AlterPartitionReassignmentsRequest { topics, timeout: Span::secs(30) };
+    let answer = admin.controller("alterPartitionReassignments", request.into())?;
+    let answer = answer!(answer, AlterPartitionReassignments);
+    let mut refusals = String::new();
+    for (partition, refusal) in answer.responses {
+        if let Some(why) = refusal {
+            refusals.push_str(&format!("{partition}: {}\n", Failure::from(why).message));
+        }
+    }
+    Ok(refusals)
+}
+
+fn plural(names: &[String]) -> &'static str {
+    if names.len() == 1 { "" } else { "s" }
 }
 
 fn moves(
@@ -291,43 +370,17 @@ fn list(admin: &mut Admin<'_>) -> Told<String> {
     Ok(out)
 }
 
-// Source: ReassignPartitionsCommand.generateAssignment, calculateAssignment
-// Real: up to 2.3 it looks in ZooKeeper; here it asks brokers, who say the same.
-fn generate(topics: &[TopicName], brokers: &[BrokerId], admin: &mut Admin<'_>) -> Told<String> {
-    let known = admin.metadata(Some(topics.to_vec()))?;
-    let candidates: Vec<Candidate> =
-        brokers.iter().map(|id| Candidate { id: *id, rack: None }).collect();
-    let (mut current, mut proposed) = (Replicas::new(), Replicas::new());
-    for topic in known {
-        if topic.partitions.is_empty() {
-            let words = format!("Topic {} not found.", topic.name);
-            return Err(Failure::new(Exception::AdminCommandFailed, words).into());
+/// How the tool ends that throws something.
+// Source: ReassignPartitionsCommand.main; java.util.concurrent.ExecutionException
+fn failed(why: &Failure, release: Release) -> String {
+    let thrown = why.thrown(release);
+    match why.is_wrapped {
+        true => {
+            let outer = "java.util.concurrent.ExecutionException";
+            format!("Error: {thrown}\n{outer}: {thrown}\nCaused by: {thrown}\n\n")
         }
-        let mut now: Vec<(i32, Vec<BrokerId>)> =
-            topic.partitions.into_iter().map(|of| (of.partition_index, of.replica_nodes)).collect();
-        sort::sort(&mut now);
-        let mut drawn = |purpose| -> Told<u32> {
-            let count = brokers.len() as u64;
-            Ok((admin.draw(purpose, 0..count)? % count) as u32)
-        };
-        let deal = Deal {
-            partitions: now.len() as i32,
-            replication_factor: now[0].1.len() as i32,
-            start: drawn(placement::START)?,
-            shift: drawn(placement::SHIFT)?,
-            first_partition: 0,
-        };
-        let placed = placement::place(&candidates, deal)
-            .map_err(|why| Failure::new(Exception::AdminCommandFailed, why.to_string()))?;
-        let of = |number| TopicPartition::new(topic.name.clone(), number);
-        current.extend(now.into_iter().map(|(number, replicas)| (of(number), replicas)));
-        proposed.extend(placed.into_iter().map(|(number, replicas)| (of(number), replicas)));
+        false => format!("Error: {}\n{thrown}\n\n", why.message),
     }
-    let (now, then) = (json(&current, Disks::Any), json(&proposed, Disks::Any));
-    Ok(format!(
-        "Current partition replica assignment\n{now}\n\n\
-         Proposed partition reassignment configuration\n{then}\n"
-    ))
 }
 
 /// Where replicas are, as JSON; with places for disks since these can be chosen.

@@ -17,6 +17,7 @@ use crate::kafka::error::Error;
 use crate::kafka::id::{BrokerId, TopicName, TopicPartition};
 use crate::kafka::java_hash::{self, Filling};
 use crate::kafka::placement::{self, Candidate, Deal, PlacementError, place};
+use crate::kafka::release::Release;
 use crate::kafka::znodes::{
     self, BrokerZnode, Config, ConfigType, ReplicaAssignment, StateZnode, TopicZnode,
 };
@@ -409,20 +410,22 @@ fn topic_data(topic_id: Option<Arc<str>>, replicas: Replicas, admin: &Admin<'_>)
 }
 
 fn refuse(error: PlacementError, admin: &Admin<'_>) -> Halt {
-    let message = match error {
+    let message = in_words(error, admin.release());
+    match admin.release().topics_tool_is_the_first() {
+        true => Failure::new(Exception::AdminOperation, message).into(),
+        false => plain(&message),
+    }
+}
+
+/// Why nothing was placed, in the words of a tool that places.
+// Source: AdminUtils.assignReplicasToBrokers, getBrokerMetadatas
+pub(super) fn in_words(error: PlacementError, release: Release) -> String {
+    match error {
         PlacementError::TooFewBrokers { wanted, available } => {
-            match admin.release().tools_spell_capitals() {
-                true => {
-                    format!(
-                        "Replication factor: {wanted} larger than available brokers: {available}."
-                    )
-                }
-                false => {
-                    format!(
-                        "replication factor: {wanted} larger than available brokers: {available}"
-                    )
-                }
-            }
+            let (r, end) = if release.tools_spell_capitals() { ("R", ".") } else { ("r", "") };
+            format!(
+                "{r}eplication factor: {wanted} larger than available brokers: {available}{end}"
+            )
         }
         PlacementError::Nothing => "Number of partitions must be larger than 0.".into(),
         PlacementError::RacksMissing => {
@@ -430,9 +433,5 @@ fn refuse(error: PlacementError, admin: &Admin<'_>) -> Halt {
              make replica assignment without rack information."
                 .into()
         }
-    };
-    match admin.release().topics_tool_is_the_first() {
-        true => Failure::new(Exception::AdminOperation, message).into(),
-        false => plain(&message),
     }
 }

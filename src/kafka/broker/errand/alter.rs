@@ -375,7 +375,8 @@ fn behind(
     let all = [
         (ConfigSource::DynamicDefaultBroker, of_all),
         (ConfigSource::StaticBroker, of_file),
-        (ConfigSource::Default, defaults.value(&other).map(Arc::from)),
+        // What is null is not told.
+        (ConfigSource::Default, defaults.value(&other).filter(|it| it != "null").map(Arc::from)),
     ];
     let set = all.into_iter().filter_map(|(source, value)| Some((source, value?)));
     set.map(|(source, value)| (source, other.clone(), value)).collect()
