@@ -51,9 +51,9 @@ enum Additional {
 
 /// What is said where they may not.
 const EXISTING: &str = "Cannot execute because there is an existing partition assignment.  Use \
-    --additional to override this and create a new partition assignment in addition to the existing \
-    one. The --additional flag can also be used to change the throttle by resubmitting the current \
-    reassignment.";
+    --additional to override this and create a new partition assignment in addition to the \
+    existing one. The --additional flag can also be used to change the throttle by resubmitting \
+    the current reassignment.";
 
 const ACTIONS: &[(&str, Action)] = &[
     ("--execute", Action::Execute(Additional::No)),
