@@ -89,10 +89,10 @@ fn head(seat: &Seat, replica: &Replica) -> Drawing {
     let until = if replica.stand == Stand::Out { rail - 6 } else { rail };
     drawing.line((rail - 9, y + 6), (until, y + 6), if apart { "ln1 gone" } else { "ln1" });
     let end = shade(seat, replica, "b", "i2");
-    // A long number stands a little further out, clear of the gate.
+    // A long number is smaller and stands a little further out, clear of the gate.
     let number = replica.bytes.unwrap_or(replica.end);
-    let wide = if number >= 1000 { 8 } else { 0 };
-    drawing.ended((seat.end() + wide, y + 10), Phrase::raw(number), format!("t11 {end}"));
+    let (size, wide) = if number >= 1000 { ("t10", 6) } else { ("t11", 0) };
+    drawing.ended((seat.end() + wide, y + 10), Phrase::raw(number), format!("{size} {end}"));
     if replica.bytes.is_some() && seat.airy {
         let words = Phrase::key("page.strip.bytes");
         drawing.ended((seat.end(), y - 6), words, "t10 minor i3");

@@ -32,8 +32,10 @@ pub fn Sentence() -> impl IntoView {
         if let Some(refusal) = mirror.refusal() {
             return vec![view! { <em class="refusal">{refusal}</em> }.into_any()];
         }
-        let said = |said: &SentencePicture| spoken(view, &catalog, said);
-        scene.sentence.with(|sentence| sentence.as_ref().map(said).unwrap_or_default())
+        scene.sentence.with(|sentence| match sentence {
+            Some(said) => spoken(view, &catalog, said),
+            None => vec![view.key("page.sentence.calm").into_any()],
+        })
     };
     let visit = use_visit();
     let asks = move || visit.guess().is_some();
