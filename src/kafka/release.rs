@@ -52,6 +52,12 @@ impl Release {
         self < Release::V0_8_2_2
     }
 
+    /// Whether one of the brokers controls the others.
+    // Source: KAFKA-50, KAFKA-506 (0.8)
+    pub fn has_controllers(self) -> bool {
+        !self.brokers_are_alone()
+    }
+
     /// Whether a consumer that meets others in ZooKeeper writes there what it wants, and nothing
     /// more.
     // Source: kafka.consumer.TopicCount.dbString (0.7.2)
@@ -513,6 +519,12 @@ impl Release {
     // Source: KafkaConsumer (0.9)
     pub fn has_new_consumers(self) -> bool {
         self >= Release::V0_10_2_2
+    }
+
+    /// Whether producers may send to several partitions in one transaction.
+    // Source: KIP-98 (0.11)
+    pub fn has_transactions(self) -> bool {
+        self >= Release::V1_1_1
     }
 
     /// Whether `kafka-consumer-groups` has columns of one width, and shows nothing of members while

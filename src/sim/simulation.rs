@@ -152,6 +152,11 @@ impl<P: Process> Sim<P> {
         (disk.room, disk.slowed_by)
     }
 
+    /// Whether any cable is cut, be it in one direction.
+    pub fn has_cuts(&self) -> bool {
+        self.seats.iter().any(|seat| seat.links.iter().any(|link| link.cut))
+    }
+
     /// The messages on their way, in no order.
     pub fn flights(&self) -> impl Iterator<Item = Flight<'_, Message<P>>> {
         self.queue.flights()

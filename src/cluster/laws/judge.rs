@@ -9,7 +9,8 @@
 
 use super::{Check, LAWS, Law, Seen, Witness, zk};
 use crate::cluster::{Cluster, Record, Trace};
-use crate::sim::{EventId, ProcessId, SimTime, Span};
+use crate::kafka::release::Release;
+use crate::sim::{EventId, ProcessId, SimTime, Span, What};
 use crate::zk::database::Database;
 use crate::zk::zxid::Zxid;
 
@@ -50,6 +51,10 @@ pub struct Judge {
     looked: (SimTime, usize),
     /// How far the trees had come then.
     zxid: Zxid,
+    /// Whose laws are demanded; of the newest, if nobody has said.
+    release: Option<Release>,
+    /// The laws that were broken as real clusters of that release break them.
+    real: Vec<usize>,
 }
 
 /// How often states are judged.
@@ -61,6 +66,16 @@ const COMPARING: u64 = 8;
 type Found = Vec<(usize, String)>;
 
 impl Judge {
+    /// One that demands of a random run what real clusters of that release keep.
+    pub fn of(release: Release) -> Judge {
+        Judge { release: Some(release), ..Judge::default() }
+    }
+
+    /// The laws that were broken, and that real clusters of the release break too.
+    pub fn broken_as_in_reality(&self) -> impl Iterator<Item = &'static Law> {
+        self.real.iter().map(|law| &LAWS[*law])
+    }
+
     /// Checks the laws about single records, and those about the states that one may have changed.
     pub fn record(
         &mut self,
@@ -77,7 +92,7 @@ impl Judge {
                 servers(cluster, &mut found);
             }
         }
-        first(found, Some(record.id))
+        self.first(found, Some(record.id))
     }
 
     /// Checks the laws about the whole cluster.
@@ -87,7 +102,7 @@ impl Judge {
             .for_each(|(name, database)| tree(name, database, Zxid::default(), &mut found));
         self.whole(cluster, &mut found);
         resting_servers(cluster, &mut found);
-        first(found, None)
+        self.first(found, None)
     }
 
     /// Looks on, and remembers what is broken. If it was time to look at all states, the laws that
@@ -147,6 +162,20 @@ impl Judge {
         &self.broken
     }
 
+    /// The first that real clusters of the release do not break.
+    fn first(&mut self, found: Found, after: Option<EventId>) -> Result<(), Breach> {
+        let release = self.release.unwrap_or(Release::V3_9_1);
+        for (law, what) in found {
+            if !LAWS[law].is_broken_by(release) {
+                return Err(Breach { law: LAWS[law].name, after, what });
+            }
+            if !self.real.contains(&law) {
+                self.real.push(law);
+            }
+        }
+        Ok(())
+    }
+
     fn note(&mut self, law: usize, what: String, record: &Record<'_>) {
         let (at, event) = (record.at, record.id);
         let now = Broken { law, at, event, what, times: 1, healed: None };
@@ -169,6 +198,9 @@ impl Judge {
 
     /// Takes note of what nobody tells.
     fn see(&mut self, record: &Record<'_>, cluster: &Cluster) {
+        if record.what == What::Command {
+            self.seen.disturbed = Some(record.at);
+        }
         if let Some(process) = record.process {
             super::kafka::see_counts(&mut self.seen, process, cluster);
         }
@@ -260,9 +292,4 @@ fn tree(name: &str, database: &Database, since: Zxid, found: &mut Found) {
             found.extend(check(name, database, since).err().map(|what| (place, what)));
         }
     }
-}
-
-fn first(found: Found, after: Option<EventId>) -> Result<(), Breach> {
-    let breach = |(law, what): (usize, String)| Breach { law: LAWS[law].name, after, what };
-    found.into_iter().next().map_or(Ok(()), |found| Err(breach(found)))
 }

@@ -7,6 +7,7 @@
 
 mod judge;
 mod kafka;
+mod liveness;
 mod replicas;
 mod settled;
 mod zk;
@@ -19,7 +20,7 @@ use super::{Cluster, Record, Trace};
 use crate::kafka::id::{BrokerId, ControllerEpoch, LeaderEpoch, Offset, TopicName, TopicPartition};
 use crate::kafka::release::Release;
 use crate::kafka::znodes::StateZnode;
-use crate::sim::{OrdMap, ProcessId};
+use crate::sim::{OrdMap, ProcessId, SimTime};
 use crate::zk::database::Database;
 use crate::zk::laws::{self, Subject};
 use crate::zk::path::Path;
@@ -47,7 +48,7 @@ pub struct Law {
 pub enum Real {
     /// Nobody: where it is broken, this model is wrong.
     Nobody,
-    /// Whoever has chosen it, by a setting or by their own hand.
+    /// Whoever has chosen it, by a setting or by their own hand, or has met a bug that is not here.
     ByChoice(&'static str),
     /// Of these releases every cluster may, if it is unlucky; else as by choice.
     Releases(fn(Release) -> bool, &'static str),
@@ -102,6 +103,10 @@ const PARTED: Real = Releases(
 );
 const KEYS: Real = ByChoice("law.real.keys");
 const OLD_OFFSETS: Real = Releases(Release::has_old_consumers, "law.real.old-offsets");
+const NO_CONTROLLER: Real = ByChoice("law.real.no-controller");
+const LOST_ANSWERS: Real = Releases(Release::has_controllers, "law.real.lost-answers");
+const UNSTABLE: Real = ByChoice("law.real.unstable");
+const GAVE_UP: Real = Releases(Release::has_old_consumers, "law.real.gave-up");
 
 macro_rules! laws {
     ($($ids:literal $name:literal $real:ident $kind:ident($check:path);)*) => {
@@ -138,6 +143,15 @@ laws! {
     "S20" "old-owners-have-their-znodes" BY_HAND Rest(kafka::old_owners_have_their_znodes);
     "S21" "old-offsets-never-fall" OLD_OFFSETS Told(znodes::old_offsets_never_fall);
     "S25" "replicas-are-distinct" BY_HAND Told(znodes::replicas_are_distinct);
+    "L1" "somebody-controls" NO_CONTROLLER Rest(liveness::somebody_controls);
+    "L2" "partitions-get-leaders" LOST_ANSWERS Rest(liveness::partitions_get_leaders);
+    "L3" "followers-get-in-sync" LOST_ANSWERS Rest(liveness::followers_get_in_sync);
+    "L4" "the-dead-leave-the-isr" LOST_ANSWERS Rest(liveness::the_dead_leave_the_isr);
+    "L6" "deleted-topics-go" LOST_ANSWERS Rest(liveness::deleted_topics_go);
+    "L7" "members-get-their-shares" UNSTABLE Rest(liveness::members_get_their_shares);
+    "L8" "old-partitions-get-owners" GAVE_UP Rest(liveness::old_partitions_get_owners);
+    "L9" "producers-get-answers" Nobody Rest(liveness::producers_get_answers);
+    "L10" "notes-are-taken" Nobody Rest(liveness::notes_are_taken);
     "Z1" "one-zk-leader-per-epoch" Nobody Servers(laws::one_leader_per_epoch);
     "Z2" "histories-are-prefixes" Nobody Servers(laws::histories_are_prefixes);
     "Z4" "zxids-have-no-gaps" Nobody Servers(laws::zxids_have_no_gaps);
@@ -188,6 +202,8 @@ struct Seen {
     /// How far a session's client has seen.
     zxids: OrdMap<ProcessId, (SessionId, Zxid)>,
     votes: OrdMap<ProcessId, (Round, Vote)>,
+    /// When somebody outside did something last.
+    disturbed: Option<SimTime>,
 }
 
 /// How many partitions a topic has for a producer, and whether all that it still has was placed

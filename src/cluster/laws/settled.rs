@@ -2,12 +2,14 @@
 //!
 //! *Invariant:* it is asked only when everything runs, no cable is cut, and time has gone by.
 
+use super::zk::decided;
 use super::{Verdict, none};
 use crate::cluster::{AnyProcess, Cluster};
-use crate::kafka::broker::{Broker, Phase};
+use crate::kafka::broker::{Broker, Phase, Running};
 use crate::kafka::consumer::{Activity, Standing};
 use crate::kafka::controller::{Knowledge, PartitionPhase};
 use crate::kafka::id::{BrokerId, TopicPartition};
+use crate::kafka::lone;
 use crate::kafka::old_consumer::words::Wanted;
 use crate::kafka::old_consumer::{self, OldConsumer};
 use crate::kafka::partition::Partition;
@@ -25,18 +27,23 @@ pub fn settled(cluster: &Cluster) -> Verdict {
         }
     }
     one_controller(cluster)?;
-    old_groups_own_all(cluster)
+    old_groups_own_all(cluster, Those::WhoGaveUp)
 }
 
 /// Who has to be started again for the cluster to come to rest, because real ones are stuck here,
 /// too, until somebody does it.
 pub fn stuck(cluster: &Cluster) -> Option<ProcessId> {
-    leads_below_a_promise(cluster).or_else(|| missed_an_answer(cluster))
+    leads_below_a_promise(cluster)
+        .or_else(|| missed_an_answer(cluster))
+        .or_else(|| lone_and_unregistered(cluster))
 }
 
 /// A leader of ZooKeeper that a server cannot follow: it has promised a later epoch to one who came
-/// to nothing.
-// Source: Learner.registerWithLeader: "Leaders epoch, … is less than accepted epoch, …".
+/// to nothing. The leader serves with the others, and its epoch is settled; so who has promised
+/// looks for ever.
+// Source: Learner.registerWithLeader: "Leaders epoch, … is less than accepted epoch, …", and
+// Leader.getEpochToPropose, which changes nothing once a quorum is there; recorded with a majority
+// that was wiped (a-wiped-majority-meets-a-later-epoch).
 fn leads_below_a_promise(cluster: &Cluster) -> Option<ProcessId> {
     let peers = || cluster.processes().filter_map(|(id, _, process)| Some((id, process.zk()?)));
     let promised = peers().map(|(_, server)| server.disk().epochs.accepted).max()?;
@@ -48,32 +55,59 @@ fn leads_below_a_promise(cluster: &Cluster) -> Option<ProcessId> {
 }
 
 /// A broker that knows less of a partition than ZooKeeper keeps, be it as controller or as leader:
-/// the controller's write was done, but the answer was lost with the connection, and the write that
-/// it then repeated was refused.
-// Source: ZkPartitionStateMachine.initializeLeaderAndIsrForPartitions (NodeExists),
-// KafkaController.processAlterPartition and Partition.handleAlterPartitionError (BadVersion; L3,
-// KAFKA-2729); KafkaZkClient.retryRequestsUntilConnected.
+/// the write was done, but the answer was lost with the connection, and the write that it then
+/// repeated was refused.
+///
+/// A controller never gets over a new partition's state that it finds already there. From 2.7 on
+/// it writes the ISRs too, at the version that it remembers; before, it reads before it writes, but
+/// a leader writes at the version that it remembers.
+// Source: ZkPartitionStateMachine.initializeLeaderAndIsrForPartitions, to 1.0
+// PartitionStateMachine.initializeLeaderAndIsrForPartition (NodeExists: the state change failed);
+// KafkaController.processAlterPartition (BadVersion: INVALID_UPDATE_VERSION, and the knowledge
+// stays) and Partition.handleAlterPartitionError ("Giving up"); Partition.updateIsr ("Cached
+// zkVersion", L3, KAFKA-2729); KafkaZkClient.retryRequestsUntilConnected.
 fn missed_an_answer(cluster: &Cluster) -> Option<ProcessId> {
-    let databases = cluster.processes().filter_map(|(_, _, process)| process.zk()?.database());
-    let tree = &databases.max_by_key(|database| database.last_zxid)?.tree;
+    let tree = &decided(cluster)?.tree;
     let kept = |tp: &TopicPartition| Some(tree.znode(&znodes::state(tp))?.stat.version);
-    let controls_behind = |knowledge: &Knowledge| {
+    let controls_behind = |broker: &Broker, knowledge: &Knowledge| {
         let new = knowledge.in_phases(&[PartitionPhase::New]);
         let known = |tp: &TopicPartition| knowledge.leadership(tp).map(|lead| lead.partition_epoch);
-        let led = knowledge.with_leadership();
+        let led = match broker.settings().release.leaders_write_isrs() {
+            true => Vec::new(),
+            false => knowledge.with_leadership(),
+        };
         new.iter().chain(&led).any(|tp| kept(tp).is_some() && kept(tp) != known(tp))
     };
     let leads_behind =
         |p: &Partition| p.leads() && kept(&p.tp).is_some_and(|kept| kept > p.partition_epoch);
-    let running = || {
-        let brokers =
-            cluster.processes().filter_map(|(id, _, process)| Some((id, process.broker()?)));
-        brokers.filter_map(|(id, broker)| Some((id, broker.running()?)))
+    let mut running = cluster.processes().filter_map(|(id, _, process)| {
+        let broker = process.broker()?;
+        Some((id, broker, broker.running()?))
+    });
+    let is_behind = |broker: &Broker, running: &Running| {
+        let controller = running.controller();
+        let writes = broker.settings().release.leaders_write_isrs();
+        controller.is_active() && controls_behind(broker, controller.knowledge())
+            || writes && running.replicas().partitions().any(leads_behind)
     };
-    let controller = running()
-        .find(|(_, r)| r.controller().is_active() && controls_behind(r.controller().knowledge()));
-    let leader = || running().find(|(_, r)| r.replicas().partitions().any(leads_behind));
-    controller.or_else(leader).map(|(id, _)| id)
+    running.find(|(_, broker, running)| is_behind(broker, running)).map(|(id, _, _)| id)
+}
+
+/// A broker of 0.7 that serves and is not registered: it was told that its session is over by a
+/// leader of ZooKeeper that had no quorum any more, and found its id in the way of its new session,
+/// because the next leader had never heard of that end.
+// Source: KafkaZooKeeper.SessionExpireListener.handleNewSession: registerBrokerInZk throws, which
+// ZkEventThread.run only logs (0.7.2, zkclient 0.1)
+fn lone_and_unregistered(cluster: &Cluster) -> Option<ProcessId> {
+    let is_lost = |broker: &lone::Broker| {
+        broker.running().is_some_and(|running| {
+            let connected = running.zookeeper().client().state() == State::Connected;
+            running.phase() == lone::Phase::Serving && connected && !running.is_registered()
+        })
+    };
+    let mut lone =
+        cluster.processes().filter_map(|(id, _, process)| Some((id, process.lone_broker()?)));
+    lone.find(|(_, broker)| is_lost(broker)).map(|(id, _)| id)
 }
 
 /// Where there are brokers, one of them is the controller.
@@ -146,21 +180,31 @@ fn old_member_rests(consumer: &OldConsumer) -> Verdict {
     none((!rests).then_some("has not rebalanced"))
 }
 
-/// L8: in a group that meets in ZooKeeper every partition is owned, unless a member has used up its
-/// attempts and waits.
-fn old_groups_own_all(cluster: &Cluster) -> Verdict {
-    let members = || cluster.processes().filter_map(|(_, _, process)| process.old_consumer());
+/// Whose groups are let off.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Those {
+    /// A member has used up its attempts and waits.
+    WhoGaveUp,
+    /// None.
+    Nobody,
+}
+
+/// L8: in a group that meets in ZooKeeper every partition is owned.
+pub(super) fn old_groups_own_all(cluster: &Cluster, excused: Those) -> Verdict {
+    let members = || {
+        let runs = |id: ProcessId| cluster.power(id) == Power::Running;
+        let running = cluster.processes().filter(move |(id, _, _)| runs(*id));
+        running.filter_map(|(_, _, process)| process.old_consumer())
+    };
     let running =
         || members().filter(|member| member.activity() != old_consumer::Activity::Closing);
-    let databases = cluster.processes().filter_map(|(_, _, process)| process.zk()?.database());
-    let Some(database) = databases.max_by_key(|database| database.last_zxid) else {
-        return Ok(());
-    };
+    let Some(database) = decided(cluster) else { return Ok(()) };
     for member in running() {
         let group = &member.settings().group_id;
         let mut same = running().filter(|other| other.settings().group_id == *group);
         let Wanted::Topics(topics) = &member.settings().wanted else { continue };
-        if same.any(|other| other.standing() == old_consumer::Standing::GaveUp) {
+        let gave_up = same.any(|other| other.standing() == old_consumer::Standing::GaveUp);
+        if gave_up && excused == Those::WhoGaveUp {
             continue;
         }
         let kept = KeptGroup::of(&database.tree, group);

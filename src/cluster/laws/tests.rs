@@ -162,3 +162,13 @@ fn replicas_may_not_lie_on_one_broker() {
     let line = format!("ask z1 create /brokers/topics/t {topic}");
     assert_eq!(run.first_breach_by(&line), "replicas-are-distinct");
 }
+
+#[test]
+fn a_cluster_that_is_left_alone_gets_a_controller() {
+    let taken = "ask z1 create -e /controller x";
+    let mut run = Run::of(&["add client z1 timeout=40s", "stop broker1", taken, "start broker1"]);
+    run.judge.rest(&run.cluster).expect("nobody has waited for long");
+    run.go(Span::secs(80));
+    let breach = run.judge.rest(&run.cluster).expect_err("nobody can become controller");
+    assert_eq!(breach.law, "somebody-controls");
+}
