@@ -90,6 +90,6 @@ fn print_faults(outcomes: &[(u64, Outcome)]) {
         }
     }
     for (fault, hits) in counts {
-        println!("{fault:<24} {hits:>10}");
+        println!("{fault:<56} {hits:>8}");
     }
 }

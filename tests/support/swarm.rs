@@ -10,8 +10,9 @@ use flate2::write::DeflateEncoder;
 use rand_core::Rng;
 use rand_pcg::Pcg32;
 use zootrope::cluster::command::{self, Command};
-use zootrope::cluster::laws::{Breach, Judge, is_meant_to_run, settled, stuck};
+use zootrope::cluster::laws::{Breach, Judge, Law, is_meant_to_run, settled, stuck};
 use zootrope::cluster::{Cluster, Kind, Setup, Trace, assemble};
+use zootrope::kafka::release::Release;
 use zootrope::lab::{Recording, link};
 use zootrope::sim::{EventId, Moment, Power, ProcessId, SimTime, Span};
 use zootrope::zk::shell;
@@ -24,7 +25,8 @@ use super::history::witness::Witness;
 pub struct Outcome {
     /// The first law that broke, if one did.
     pub broken: Option<Broken>,
-    /// How often each kind of fault was tried; a kind that never was is named with 0.
+    /// How often each kind of fault was tried, and by how many seeds each release was run; what
+    /// never was is named with 0. And the laws that were broken as real clusters break them.
     pub faults: FaultCounts,
 }
 
@@ -42,6 +44,8 @@ pub struct Broken {
 const TROUBLE: Span = Span::secs(90);
 /// How long it may take to come to rest once nothing disturbs it.
 const PEACE: Span = Span::secs(180);
+/// How long somebody must have been stuck before an operator ends it.
+const STUCK: Span = Span::secs(30);
 /// How often shortening may run the seed again.
 const ATTEMPTS: u32 = 60;
 
@@ -49,13 +53,32 @@ const ATTEMPTS: u32 = 60;
 pub fn run(seed: u64) -> Outcome {
     let mut dice = Dice(Pcg32::new(seed, 0x5eed));
     let setup = random_setup(seed, &mut dice);
-    let mut faults: FaultCounts = FAULTS.iter().map(|fault| (fault.0.to_owned(), 0)).collect();
+    let mut faults = rows();
+    faults.insert(release_row(setup.release), 1);
     let mut run = Run::new(&setup);
     let mut commands = Vec::new();
     let breach =
         disturb(&mut run, &mut dice, &mut commands, &mut faults).and_then(|()| run.settle()).err();
+    for law in run.judge.broken_as_in_reality() {
+        faults.insert(real_row(law, setup.release), 1);
+    }
     let broken = breach.map(|breach| shorten(&setup, commands, breach));
     Outcome { broken, faults }
+}
+
+/// The rows of the table that every run must fill.
+fn rows() -> FaultCounts {
+    let faults = FAULTS.iter().map(|fault| fault.0.to_owned());
+    let names = faults.chain(Release::ALL.iter().copied().map(release_row));
+    names.map(|name| (name, 0)).collect()
+}
+
+fn release_row(release: Release) -> String {
+    format!("release {release}")
+}
+
+fn real_row(law: &Law, release: Release) -> String {
+    format!("as in reality: {} {} {release}", law.ids, law.name)
 }
 
 /// The dice of the seed: apart from those of the cluster.
@@ -73,18 +96,35 @@ impl Dice {
 }
 
 fn random_setup(seed: u64, dice: &mut Dice) -> Setup {
+    let release = dice.one(RELEASES).expect("the table has rows");
     let zookeeper = dice.one(&SERVERS).expect("the table has rows");
     let brokers = dice.below(4);
     let latency = 500 + dice.below(20_000);
     // With more replicas than brokers no group finds a coordinator, as in a real cluster.
     let replicas = brokers.clamp(1, 3);
+    let topics = ["offsets.topic", "transaction.state.log"]
+        .map(|topic| format!("{topic}.num.partitions=5 {topic}.replication.factor={replicas}"));
     let text = format!(
-        "setup seed={seed} zookeeper={zookeeper} brokers={brokers} latency.max.us={latency} \
-        offsets.topic.num.partitions=5 offsets.topic.replication.factor={replicas}"
+        "setup release={release} seed={seed} zookeeper={zookeeper} brokers={brokers} \
+        latency.max.us={latency} {} transaction.state.log.min.isr=1",
+        topics.join(" ")
     );
     let recording = Recording::parse(&text).expect("it is written as set-ups are");
     recording.setup
 }
+
+/// The newest comes as often as three of the others.
+const RELEASES: &[Release] = &[
+    Release::V0_7_2,
+    Release::V0_8_2_2,
+    Release::V0_10_2_2,
+    Release::V1_1_1,
+    Release::V2_3_1,
+    Release::V2_8_2,
+    Release::V3_9_1,
+    Release::V3_9_1,
+    Release::V3_9_1,
+];
 
 const SERVERS: [u64; 4] = [1, 3, 3, 5];
 
@@ -139,7 +179,8 @@ const FAULTS: &[(&str, u64, Drawn)] = &[
         let brokers = brokers(c).max(1);
         let (partitions, replicas) = (1 + d.below(4), 1 + d.below(brokers.min(3)));
         let topic = d.one(&["a", "b", "c"])?;
-        (brokers > 0).then(|| format!("topic {topic} partitions={partitions} replicas={replicas}"))
+        let fine = brokers > 0 && !release(c).brokers_are_alone();
+        fine.then(|| format!("topic {topic} partitions={partitions} replicas={replicas}"))
     }),
     ("work: send", 30, |c, d| {
         let producer = of_kind(c, d, Kind::Producer)?;
@@ -149,18 +190,61 @@ const FAULTS: &[(&str, u64, Drawn)] = &[
     ("work: add producer", 4, |c, d| {
         let number = count(c, Kind::Producer);
         let steady = if d.below(2) == 0 { " topic=a every=500ms keys=3" } else { "" };
-        (number < 3 && brokers(c) > 0).then(|| format!("add producer p{number}{steady}"))
+        let way = if release(c).brokers_are_alone() { d.one(&WAYS)? } else { "" };
+        let few = number < 3 && brokers(c) > 0;
+        few.then(|| format!("add producer p{number}{steady}{way}"))
+    }),
+    ("work: add transactional", 2, |c, d| {
+        let number = count(c, Kind::Producer);
+        let fine = number < 3 && brokers(c) > 0 && release(c).has_transactions();
+        fine.then(|| format!("add producer p{number} transactional.id=t{}", d.below(2)))
+    }),
+    ("work: transact", 12, |c, d| {
+        let producer = of_kind(c, d, Kind::Producer)?;
+        let settings = c.process(c.find(&producer)?).producer()?.settings();
+        settings.transactional_id.as_ref()?;
+        Some(format!("let {producer} {}", d.one(&["init", "begin", "begin", "commit", "abort"])?))
     }),
     ("work: add consumer", 4, |c, d| {
-        let number = count(c, Kind::Consumer);
-        let few = number < 4 && brokers(c) > 0;
-        few.then(|| format!("add consumer c{number} group=g{} topics=a,b", d.below(2)))
+        let few = consumers(c) < 4 && brokers(c) > 0 && release(c).has_new_consumers();
+        let isolation = d.one(&["", " isolation.level=read_committed"])?;
+        let isolation = if release(c).has_transactions() { isolation } else { "" };
+        let (number, group) = (consumers(c), d.below(2));
+        few.then(|| format!("add consumer c{number} group=g{group} topics=a,b{isolation}"))
+    }),
+    ("work: add old consumer", 4, |c, d| {
+        let few = consumers(c) < 4 && brokers(c) > 0 && release(c).has_old_consumers();
+        let setting = if release(c).brokers_are_alone() { "zk" } else { "zookeeper" };
+        let (number, group) = (consumers(c), d.below(2));
+        let meets = format!("{setting}.connect={}", servers(c));
+        few.then(|| format!("add consumer c{number} group=o{group} topics=a,b {meets}"))
     }),
     ("work: add broker", 1, |c, _| {
         let few = brokers(c) > 0 && brokers(c) < 5;
         few.then(|| format!("add broker {}", 10 + brokers(c)))
     }),
 ];
+
+/// How a producer finds brokers that are alone.
+const WAYS: [&str; 3] =
+    [" zk.connect=zk1:2181", " broker.list=0:vip:9092", " broker.list=1:broker1:9092"];
+
+/// The release of the brokers, where there are some.
+fn release(cluster: &Cluster) -> Release {
+    let brokers = cluster.processes().find_map(|(_, _, process)| process.broker_settings());
+    brokers.map_or(Release::V3_9_1, |settings| settings.release)
+}
+
+fn consumers(cluster: &Cluster) -> u64 {
+    count(cluster, Kind::Consumer) + count(cluster, Kind::OldConsumer)
+}
+
+/// A connection string with every server.
+fn servers(cluster: &Cluster) -> String {
+    let servers = cluster.processes().filter(|(_, _, process)| process.zk().is_some());
+    let names: Vec<String> = servers.map(|(_, name, _)| format!("{name}:2181")).collect();
+    names.join(",")
+}
 
 fn name(cluster: &Cluster, dice: &mut Dice, power: Power) -> Option<String> {
     let meant = cluster.processes().filter(|(_, _, process)| is_meant_to_run(process));
@@ -269,14 +353,16 @@ struct Run {
     judge: Judge,
     witness: Witness,
     rested: SimTime,
+    /// Who has been stuck since when.
+    suspect: Option<(ProcessId, SimTime)>,
 }
 
 impl Run {
     fn new(setup: &Setup) -> Run {
         let mut trace = Trace::default();
         let cluster = assemble(setup, &mut trace);
-        let (judge, witness) = (Judge::default(), Witness::default());
-        Run { cluster, trace, judge, witness, rested: SimTime::ZERO }
+        let (judge, witness) = (Judge::of(setup.release), Witness::default());
+        Run { cluster, trace, judge, witness, rested: SimTime::ZERO, suspect: None }
     }
 
     fn advance(&mut self, moment: Moment) -> Result<(), Breach> {
@@ -348,8 +434,19 @@ impl Run {
         Ok(())
     }
 
+    /// Who has been stuck for long is ended: what passes by itself must do so.
     fn end_what_is_stuck(&mut self) -> Result<(), Breach> {
-        let Some(process) = stuck(&self.cluster) else { return Ok(()) };
+        let now = self.cluster.now();
+        let before = self.suspect;
+        self.suspect = stuck(&self.cluster).map(|process| match before {
+            Some((known, since)) if known == process => (process, since),
+            _ => (process, now),
+        });
+        let Some((process, since)) = self.suspect else { return Ok(()) };
+        if now < since + STUCK {
+            return Ok(());
+        }
+        self.suspect = None;
         let kill = Command::parse(1, &format!("kill {}", self.cluster.name(process)));
         self.give(&kill.expect("it is written as commands are")).map(|_| ())
     }
