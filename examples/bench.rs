@@ -6,6 +6,9 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
+use zootrope::cluster::{AnyProcess, Command};
+use zootrope::kafka::broker::Running;
+use zootrope::kafka::id::BrokerId;
 use zootrope::lab::{Lab, Recording};
 use zootrope::sim::{SimTime, Span};
 
@@ -57,6 +60,11 @@ const BUDGETS: &[Budget] = &[
     more("10,000 znodes and 500 sessions, native", "k events/s", 1000.0, 400.0),
     more("10,000 znodes and 500 sessions, wasm", "k events/s", 500.0, 200.0),
     less("trace of 10,000 znodes and 500 sessions", "B/event", 64.0, 128.0),
+    more("100 brokers, 2,000 partitions, 60 consumers, native", "k events/s", 500.0, 200.0),
+    more("100 brokers, 2,000 partitions, 60 consumers, wasm", "k events/s", 250.0, 100.0),
+    less("trace of 100 brokers", "B/event", 64.0, 128.0),
+    less("failover of their controller", "virtual s", 20.0, 25.0),
+    less("the same", "CPU s", 1.0, 3.0),
     less("frame of the default scene, median", "ms", 4.0, 8.0),
     less("frame of the default scene, p95", "ms", 6.0, 12.0),
 ];
@@ -123,6 +131,7 @@ fn measure_engine(tell: &mut impl FnMut(&str, f64)) {
     tell("seek in 1 M events, native, p95", seeks(&mut long));
     tell("trace", per_event);
     measure_scenes(tell);
+    measure_many(tell);
 }
 
 /// The scenes of ZooKeeper alone: how many writes it commits, and how it bears a crowd.
@@ -134,6 +143,64 @@ fn measure_scenes(tell: &mut impl FnMut(&str, f64)) {
     let events = count(crowd.trace().len());
     tell("10,000 znodes and 500 sessions, native", events / seconds / 1000.0);
     tell("trace of 10,000 znodes and 500 sessions", count(crowd.trace().bytes()) / events);
+}
+
+/// The scene of many brokers: how it runs, and what it takes until the dead controller's work is
+/// another's and all that it led has a leader again.
+fn measure_many(tell: &mut impl FnMut(&str, f64)) {
+    let recording = Recording::parse(&scenes::many());
+    let mut lab = Lab::new(recording.expect("the scene is written rightly"));
+    let begun = worked();
+    scenes::play_whole(&mut lab);
+    let events = count(lab.trace().len());
+    let rate = events / (worked() - begun) / 1000.0;
+    tell("100 brokers, 2,000 partitions, 60 consumers, native", rate);
+    tell("trace of 100 brokers", count(lab.trace().bytes()) / events);
+    let (virtual_time, seconds) = failover(&mut lab);
+    tell("failover of their controller", count_ms(virtual_time) / 1000.0);
+    tell("the same", seconds);
+}
+
+/// Kills the controller, and plays until every broker that lives has heard of other leaders.
+fn failover(lab: &mut Lab) -> (Span, f64) {
+    let name = controller(lab).expect("somebody is the controller");
+    let dead = id_of(lab, &name);
+    let kill = Command::parse(1, &format!("kill {name}")).expect("it is written rightly");
+    lab.issue(kill).expect("it runs");
+    let (from, mut seconds) = (lab.moment().at, 0.0);
+    while is_still_leader(lab, dead) {
+        assert!(lab.moment().at < from + Span::secs(120), "nobody takes over");
+        let begun = worked();
+        lab.advance_to(lab.moment().at + Span::ms(10));
+        seconds += worked() - begun;
+    }
+    (lab.moment().at.since(from), seconds)
+}
+
+fn count_ms(span: Span) -> f64 {
+    f64::from(u32::try_from(span.as_ms()).expect("less than weeks"))
+}
+
+/// The broker that is the controller.
+fn controller(lab: &Lab) -> Option<String> {
+    let active =
+        |process: &AnyProcess| process.broker()?.running()?.controller().is_active().then_some(());
+    let mut found = lab.cluster().processes().filter(|(_, _, process)| active(process).is_some());
+    found.next().map(|(_, name, _)| name.to_owned())
+}
+
+/// The id of the broker of that name.
+fn id_of(lab: &Lab, name: &str) -> BrokerId {
+    let process = lab.cluster().find(name).expect("it is one of the cluster's");
+    lab.cluster().process(process).broker().expect("it is a broker").id()
+}
+
+/// Whether this broker leads anything in the eyes of another, or nobody is the controller.
+fn is_still_leader(lab: &Lab, broker: BrokerId) -> bool {
+    let brokers = lab.cluster().processes().filter_map(|(_, _, process)| process.broker());
+    let mut running = brokers.filter_map(|broker| broker.running());
+    let led = |running: &Running| running.replicas().partitions().any(|p| p.leader == broker);
+    running.any(led) || controller(lab).is_none()
 }
 
 /// A scene that was played to its end, and how long that took.

@@ -35,6 +35,13 @@ fn an_ensemble_has_its_figures() {
     console_log!("figure: 10,000 znodes and 500 sessions, wasm: {rate}");
 }
 
+#[wasm_bindgen_test]
+fn many_brokers_have_their_figure() {
+    let (many, ms) = whole(&scenes::many());
+    let rate = count(many.trace().len()) / ms;
+    console_log!("figure: 100 brokers, 2,000 partitions, 60 consumers, wasm: {rate}");
+}
+
 /// A scene that was played to its end, and how many milliseconds that took.
 fn whole(text: &str) -> (Lab, f64) {
     let mut lab = Lab::new(Recording::parse(text).expect("it is written so"));

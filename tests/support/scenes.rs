@@ -13,6 +13,9 @@ const WRITES: u32 = 200;
 /// How many sessions there are in the crowd, and how many znodes each makes.
 const SESSIONS: u32 = 500;
 const ZNODES: u32 = 20;
+/// How many topics there are among many brokers, and how many partitions each has.
+const TOPICS: u32 = 20;
+const EACH: u32 = 100;
 
 /// Three servers, and clients that set a znode each, every 10 ms.
 pub fn writes() -> String {
@@ -45,6 +48,22 @@ pub fn crowd() -> String {
     for round in 0..20 {
         let at = |n: u32| 20_000 + round * 1000 + n;
         (0..SESSIONS).step_by(10).for_each(|n| line(at(n), format!("ask c{n} set /c{n} v{round}")));
+    }
+    text
+}
+
+/// 100 brokers, 20 topics of 100 partitions, and six groups of ten consumers that read what five
+/// producers send; then nobody is disturbed until the scene is over.
+pub fn many() -> String {
+    let mut text = "setup seed=1 zookeeper=5 brokers=100\n".to_owned();
+    let mut line = |at: u32, what: String| {
+        writeln!(text, "at {at}.000 {what}").expect("a string takes everything");
+    };
+    (0..TOPICS).for_each(|n| line(10, format!("topic t{n} partitions={EACH} replicas=3")));
+    (0..5).for_each(|n| line(20, format!("add producer p{n} topic=t{n} every=50ms keys=1000")));
+    for n in 0..60 {
+        let topics: Vec<String> = (n % 6 * 3..n % 6 * 3 + 5).map(|n| format!("t{n}")).collect();
+        line(20, format!("add consumer c{n} group=g{} topics={}", n % 6, topics.join(",")));
     }
     text
 }
