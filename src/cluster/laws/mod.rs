@@ -101,7 +101,7 @@ const PARTED: Real = Releases(
     },
     "law.real.losses",
 );
-const KEYS: Real = ByChoice("law.real.keys");
+const KEYS: Real = Releases(Release::brokers_are_alone, "law.real.keys");
 const OLD_OFFSETS: Real = Releases(Release::has_old_consumers, "law.real.old-offsets");
 const NO_CONTROLLER: Real = ByChoice("law.real.no-controller");
 const LOST_ANSWERS: Real = Releases(Release::has_controllers, "law.real.lost-answers");
