@@ -121,6 +121,13 @@ impl Release {
     }
 
     /// Whether a controller's writes, its own election among them, are refused once there is
+    /// Whether a new controller whose epoch is refused goes on with the one that it has read.
+    // Source: KafkaController.incrementControllerEpoch: to 1.0 "Error while incrementing controller
+    // epoch" is only logged; 1.1 throws, and gives /controller up (KAFKA-5642)
+    pub fn refused_controller_epochs_are_kept(self) -> bool {
+        self < Release::V1_1_1
+    }
+
     /// another controller.
     // Source: KAFKA-6082 (2.1)
     pub fn controller_writes_are_fenced(self) -> bool {

@@ -48,6 +48,8 @@ pub enum Step {
     RunSeen,
     /// Takes whether the race was won, before the epoch is raised (to 2.0).
     Won,
+    /// Takes what is there now that it seems lost (to 2.0).
+    NotWon,
     /// Takes the epoch.
     RunEpoch,
     /// Takes whether the epoch's znode could be made.
@@ -228,12 +230,7 @@ impl Controller {
             Step::InTheWay => self.in_the_way(replies, turn),
             Step::Removed => self.next(Step::Register),
             Step::Reelect => self.next_all([Step::MaybeResign.into(), Step::Run.into()]),
-            Step::MaybeResign => {
-                turn.zk.watch_node(znodes::controller());
-                let look = turn.zk.exists(znodes::controller());
-                let read = turn.zk.get_data(znodes::controller());
-                self.ask(vec![look, read], Step::Looked, turn);
-            }
+            Step::MaybeResign => self.look(Step::Looked, turn),
             Step::Looked => self.looked(replies, turn),
             Step::Run => {
                 self.ask(vec![turn.zk.get_data(znodes::controller())], Step::RunSeen, turn);
@@ -241,8 +238,9 @@ impl Controller {
             Step::RunSeen => self.run_seen(replies, turn),
             Step::Won => match replies[0] {
                 Ok(_) => self.read_epoch(turn),
-                Err(_) => self.next(Step::MaybeResign),
+                Err(_) => self.look(Step::NotWon, turn),
             },
+            Step::NotWon => self.not_won(replies, turn),
             Step::RunEpoch => self.run_epoch(replies, turn),
             Step::Raised(epoch) => self.raised(epoch, replies, turn),
             Step::RunEpochMade => self.run_epoch_made(replies, turn),
@@ -267,6 +265,24 @@ impl Controller {
             Registered::Ask(op) => self.ask(vec![op], Step::Registered, turn),
             Registered::Wait => wait(turn),
             Registered::Taken => self.warn("NodeExists", turn),
+        }
+    }
+
+    fn look(&mut self, then: Step, turn: &mut Turn<'_, '_>) {
+        turn.zk.watch_node(znodes::controller());
+        let look = turn.zk.exists(znodes::controller());
+        let read = turn.zk.get_data(znodes::controller());
+        self.ask(vec![look, read], then, turn);
+    }
+
+    /// The race was lost, or the answer to the claim was, with the connection: then the znode is of
+    /// the own session.
+    // Source: ZKCheckedEphemeral.create; ZkUtils.createEphemeralPathExpectConflict (0.8.2)
+    fn not_won(&mut self, replies: &Replies, turn: &mut Turn<'_, '_>) {
+        let owner = data(&replies[1]).map(|(_, stat)| stat.ephemeral_owner);
+        match owner == Some(turn.zk.session()) {
+            true => self.read_epoch(turn),
+            false => self.looked(replies, turn),
         }
     }
 
@@ -315,7 +331,8 @@ impl Controller {
     }
 
     /// Raises the epoch, the race being won; where there is none yet that is refused first.
-    // Source: KafkaController.incrementControllerEpoch (0.8.2 to 2.0)
+    // Source: KafkaController.incrementControllerEpoch (0.8.2 to 2.0), elect and
+    // triggerControllerMove (1.1)
     fn raise_controller_epoch(&mut self, replies: &Replies, turn: &mut Turn<'_, '_>) {
         let read = data(&replies[0]);
         let last = read.and_then(|(epoch, _)| znodes::decode_controller_epoch(epoch));
@@ -335,7 +352,14 @@ impl Controller {
                 let make = create(znodes::controller_epoch(), data);
                 self.ask(vec![make], Step::Raised(epoch), turn);
             }
-            Err(_) => self.next(Step::MaybeResign),
+            // Another has raised it meanwhile; or it did so itself, and the answer was lost.
+            Err(_) if self.release.refused_controller_epochs_are_kept() => {
+                self.win(ControllerEpoch(epoch.0 - 1), 0, turn);
+            }
+            Err(_) => {
+                let leave = Op::Delete { path: znodes::controller(), version: -1 };
+                self.ask(vec![leave], Step::MaybeResign, turn);
+            }
         }
     }
 

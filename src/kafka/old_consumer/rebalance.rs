@@ -91,6 +91,8 @@ enum Registration {
     Never,
     /// It has been, in a session that is over.
     Lost,
+    /// So it has, and in the present one something was in the way. Nobody tries again.
+    Refused,
     /// It is.
     There,
 }
@@ -139,7 +141,7 @@ impl OldConsumer {
         self.balance.running = None;
         self.balance.asked = None;
         self.balance.claims.clear();
-        if self.balance.registration == Registration::There {
+        if self.balance.is_registered() {
             self.balance.registration = Registration::Lost;
         }
         self.calls.forget(|purpose| *purpose == Purpose::FetchOffsets);
@@ -265,13 +267,23 @@ impl OldConsumer {
         self.ask(reads, Step::Watched, out);
     }
 
+    /// Whoever was a member goes on listening to its watches, and rebalances as they ring.
+    // Source: ZookeeperConsumerConnector.ZKSessionExpireListener.handleNewSession, whose exception
+    // ZkEventThread.run only logs; ZkClient.process, which fires all watches after the end of a
+    // session.
     fn cannot_register(&mut self, out: &mut Outbox<'_, Words>) {
-        let in_main = self.activity == Activity::Waiting;
+        let waits = self.activity == Activity::Waiting;
+        let in_main = waits && !self.balance.is_registered();
         let shown = if in_main { format!("{IN_MAIN} {TAKEN}") } else { TAKEN.to_owned() };
         out.tell(OldFact::ConsumerThrew { error: Text::from(&*shown) });
         if in_main {
             self.activity = Activity::Broken;
+            return;
         }
+        self.balance.registration = Registration::Refused;
+        self.balance.explicit = waits;
+        self.balance.waiting = true;
+        self.next_rebalance(out);
     }
 
     fn watches_set(&mut self, replies: &Replies, out: &mut Outbox<'_, Words>) {
@@ -332,8 +344,9 @@ impl OldConsumer {
     /// Whoever waits has its turn.
     fn next_rebalance(&mut self, out: &mut Outbox<'_, Words>) {
         let busy = self.balance.running.is_some() || self.balance.asked.is_some();
-        let is_there = self.balance.registration == Registration::There;
-        if busy || !is_there || self.activity == Activity::Closing {
+        let is_asking =
+            matches!(self.balance.registration, Registration::Never | Registration::Lost);
+        if busy || is_asking || self.activity == Activity::Closing {
             return;
         }
         if std::mem::take(&mut self.balance.explicit) {
