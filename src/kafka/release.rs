@@ -52,12 +52,6 @@ impl Release {
         self < Release::V0_8_2_2
     }
 
-    /// Whether one of the brokers controls the others.
-    // Source: KAFKA-50, KAFKA-506 (0.8)
-    pub fn has_controllers(self) -> bool {
-        !self.brokers_are_alone()
-    }
-
     /// Whether a consumer that meets others in ZooKeeper writes there what it wants, and nothing
     /// more.
     // Source: kafka.consumer.TopicCount.dbString (0.7.2)
@@ -121,17 +115,17 @@ impl Release {
     }
 
     /// Whether a controller's writes, its own election among them, are refused once there is
+    /// another controller.
+    // Source: KAFKA-6082 (2.1)
+    pub fn controller_writes_are_fenced(self) -> bool {
+        self >= Release::V2_3_1
+    }
+
     /// Whether a new controller whose epoch is refused goes on with the one that it has read.
     // Source: KafkaController.incrementControllerEpoch: to 1.0 "Error while incrementing controller
     // epoch" is only logged; 1.1 throws, and gives /controller up (KAFKA-5642)
     pub fn refused_controller_epochs_are_kept(self) -> bool {
         self < Release::V1_1_1
-    }
-
-    /// another controller.
-    // Source: KAFKA-6082 (2.1)
-    pub fn controller_writes_are_fenced(self) -> bool {
-        self >= Release::V2_3_1
     }
 
     /// Whether a new controller takes the replicas of dead brokers out of the ISRs.

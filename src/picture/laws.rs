@@ -92,7 +92,7 @@ fn row(lab: &Lab, place: usize, found: Option<&Broken>) -> LawRow {
         what: broken.what.clone(),
         real: Phrase::key(match law.real {
             Real::Nobody => "law.real.nobody",
-            Real::ByChoice(key) | Real::Releases(_, key) => key,
+            Real::ByChoice(key) | Real::Releases(_, key) | Real::While(_, key) => key,
         }),
         event: told(lab, broken),
     });
@@ -139,7 +139,8 @@ mod tests {
             let catalog = Catalog::of(language);
             for law in LAWS {
                 assert!(catalog.has(law.key), "{}", law.key);
-                if let Real::ByChoice(key) | Real::Releases(_, key) = law.real {
+                if let Real::ByChoice(key) | Real::Releases(_, key) | Real::While(_, key) = law.real
+                {
                     assert!(catalog.has(key), "{key}");
                 }
             }

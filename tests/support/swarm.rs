@@ -354,7 +354,9 @@ struct Run {
     witness: Witness,
     rested: SimTime,
     /// Who has been stuck since when.
-    suspect: Option<(ProcessId, SimTime)>,
+    suspects: (Vec<ProcessId>, SimTime),
+    /// Whom an operator has ended, to be started one after the other.
+    ended: Vec<ProcessId>,
 }
 
 impl Run {
@@ -362,7 +364,9 @@ impl Run {
         let mut trace = Trace::default();
         let cluster = assemble(setup, &mut trace);
         let (judge, witness) = (Judge::of(setup.release), Witness::default());
-        Run { cluster, trace, judge, witness, rested: SimTime::ZERO, suspect: None }
+        let suspects = (Vec::new(), SimTime::ZERO);
+        let rested = SimTime::ZERO;
+        Run { cluster, trace, judge, witness, rested, suspects, ended: Vec::new() }
     }
 
     fn advance(&mut self, moment: Moment) -> Result<(), Breach> {
@@ -436,25 +440,28 @@ impl Run {
 
     /// Who has been stuck for long is ended: what passes by itself must do so.
     fn end_what_is_stuck(&mut self) -> Result<(), Breach> {
-        let now = self.cluster.now();
-        let before = self.suspect;
-        self.suspect = stuck(&self.cluster).map(|process| match before {
-            Some((known, since)) if known == process => (process, since),
-            _ => (process, now),
-        });
-        let Some((process, since)) = self.suspect else { return Ok(()) };
-        if now < since + STUCK {
+        let (now, found) = (self.cluster.now(), stuck(&self.cluster));
+        if found != self.suspects.0 {
+            self.suspects = (found, now);
+        }
+        if self.suspects.0.is_empty() || now < self.suspects.1 + STUCK {
             return Ok(());
         }
-        self.suspect = None;
-        let kill = Command::parse(1, &format!("kill {}", self.cluster.name(process)));
-        self.give(&kill.expect("it is written as commands are")).map(|_| ())
+        self.ended = std::mem::take(&mut self.suspects.0);
+        for process in self.ended.clone() {
+            let kill = Command::parse(1, &format!("kill {}", self.cluster.name(process)));
+            self.give(&kill.expect("it is written as commands are"))?;
+        }
+        Ok(())
     }
 
     fn start_what_is_off(&mut self) -> Result<(), Breach> {
         let meant = self.cluster.processes().filter(|(_, _, process)| is_meant_to_run(process));
+        let later = if self.ended.is_empty() { Vec::new() } else { self.ended.split_off(1) };
+        self.ended = later;
         let off = meant.filter(|(id, _, _)| self.cluster.power(*id) == Power::Off);
-        let names: Vec<_> = off.map(|(_, name, _)| name.to_owned()).collect();
+        let now = off.filter(|(id, _, _)| !self.ended.contains(id));
+        let names: Vec<_> = now.map(|(_, name, _)| name.to_owned()).collect();
         for name in names {
             let start = Command::parse(1, &format!("start {name}"));
             self.give(&start.expect("it is written as commands are"))?;

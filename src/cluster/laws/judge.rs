@@ -92,7 +92,7 @@ impl Judge {
                 servers(cluster, &mut found);
             }
         }
-        self.first(found, Some(record.id))
+        self.first(found, Some(record.id), cluster)
     }
 
     /// Checks the laws about the whole cluster.
@@ -102,7 +102,7 @@ impl Judge {
             .for_each(|(name, database)| tree(name, database, Zxid::default(), &mut found));
         self.whole(cluster, &mut found);
         resting_servers(cluster, &mut found);
-        self.first(found, None)
+        self.first(found, None, cluster)
     }
 
     /// Looks on, and remembers what is broken. If it was time to look at all states, the laws that
@@ -162,11 +162,16 @@ impl Judge {
         &self.broken
     }
 
-    /// The first that real clusters of the release do not break.
-    fn first(&mut self, found: Found, after: Option<EventId>) -> Result<(), Breach> {
+    /// The first that real clusters do not break, of that release and where this one is.
+    fn first(
+        &mut self,
+        found: Found,
+        after: Option<EventId>,
+        cluster: &Cluster,
+    ) -> Result<(), Breach> {
         let release = self.release.unwrap_or(Release::V3_9_1);
         for (law, what) in found {
-            if !LAWS[law].is_broken_by(release) {
+            if !LAWS[law].is_broken_by(release, cluster) {
                 return Err(Breach { law: LAWS[law].name, after, what });
             }
             if !self.real.contains(&law) {

@@ -5,16 +5,18 @@
 use super::zk::decided;
 use super::znodes::Version;
 use super::{Counted, Seen, Verdict, Witness, none};
-use crate::cluster::Cluster;
+use crate::cluster::{AnyProcess, Cluster};
 use crate::kafka::consumer::words::ConsumerFact;
 use crate::kafka::id::{Generation, Offset, TopicPartition};
 use crate::kafka::message::Acks;
 use crate::kafka::old_consumer::Held;
+use crate::kafka::partitioner::{Choice, Partitioner};
 use crate::kafka::producer::words::ProducerFact;
 use crate::kafka::words::{BrokerFact, Fact};
-use crate::kafka::znodes::StateZnode;
 use crate::kafka::znodes::consumers::KeptGroup;
+use crate::kafka::znodes::{self, StateZnode};
 use crate::sim::{OrdMap, ProcessId};
+use crate::zk::stat::{Owner, SessionId};
 
 /// S6: in one leader epoch of a partition no two brokers lead it.
 pub(super) fn one_leader_per_epoch(seen: &mut Seen, witness: &Witness<'_>) -> Verdict {
@@ -43,6 +45,23 @@ pub(super) fn acknowledged_records_stay(seen: &mut Seen, witness: &Witness<'_>) 
             }
             Fact::Broker(fact) => kept(&mut seen.acknowledged, &seen.states, fact)?,
             _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// S15: a consumer hands out nothing that the leader has not told it to be below the HW.
+pub(super) fn reads_end_at_the_hw(_: &mut Seen, witness: &Witness<'_>) -> Verdict {
+    let reader = witness.record.process.map(|process| witness.cluster.process(process));
+    let Some(consumer) = reader.and_then(AnyProcess::consumer) else { return Ok(()) };
+    for fact in witness.record.facts() {
+        let Fact::Consumer(ConsumerFact::RecordRead { partition, offset, .. }) = fact else {
+            continue;
+        };
+        let reading = consumer.partitions().get(partition);
+        let hw = reading.and_then(|reading| reading.high_watermark);
+        if let Some(hw) = hw.filter(|hw| *offset >= *hw) {
+            return Err(format!("partition={partition} offset={offset} hw={hw}"));
         }
     }
     Ok(())
@@ -143,6 +162,53 @@ pub(super) fn keys_keep_their_partition(seen: &mut Seen, witness: &Witness<'_>) 
         }
     }
     Ok(())
+}
+
+/// S24: a record with a key goes where the key's hash says, of as many partitions as the producer
+/// knows. What a hash says, and what assignors and placements do, is recorded in vectors.
+pub(super) fn keys_are_hashed(seen: &mut Seen, witness: &Witness<'_>) -> Verdict {
+    let Some(process) = witness.record.process else { return Ok(()) };
+    if witness.cluster.process(process).producer().is_none() {
+        return Ok(());
+    }
+    for fact in witness.record.facts() {
+        let Fact::Producer(ProducerFact::RecordSent { partition: tp, key, .. }) = fact else {
+            continue;
+        };
+        let counted = seen.counts.get(&(process, tp.topic.clone())).copied().unwrap_or_default();
+        let known = counted.count.filter(|_| counted.is_settled);
+        let (Some(key), Some(count)) = (&key.0, known) else { continue };
+        let hashed = Partitioner::Java.choose(Some(key.as_bytes()), count);
+        if hashed != Choice::Partition(tp.partition) {
+            let (topic, now) = (&tp.topic, tp.partition);
+            return Err(format!("topic={topic} key={key} partition={now} partitions={count}"));
+        }
+    }
+    Ok(())
+}
+
+/// S23: who says that it is registered holds the znode of its id, as long as its session lives.
+pub(super) fn an_id_has_one_broker(_: &mut Seen, witness: &Witness<'_>) -> Verdict {
+    let Some(process) = witness.record.process else { return Ok(()) };
+    for fact in witness.record.facts() {
+        let Fact::Broker(BrokerFact::BrokerRegistered { broker, .. }) = fact else { continue };
+        let session = session_of(witness.cluster.process(process));
+        let (Some(database), Some(session)) = (decided(witness.cluster), session) else { continue };
+        let owner = database.tree.znode(&znodes::broker(*broker)).map(|znode| znode.stat.owner);
+        let is_own = owner == Some(Owner::Session(session));
+        if !is_own && database.sessions.contains_key(&session) {
+            return Err(format!("broker={broker} session={session}"));
+        }
+    }
+    Ok(())
+}
+
+/// The session of a broker that runs.
+fn session_of(process: &AnyProcess) -> Option<SessionId> {
+    let broker = process.broker().and_then(|broker| broker.running());
+    let lone = process.lone_broker().and_then(|broker| broker.running());
+    let zookeeper = broker.map(|running| running.zookeeper());
+    Some(zookeeper.or_else(|| lone.map(|running| running.zookeeper()))?.session())
 }
 
 /// S19: in one generation of a group no partition has two owners.

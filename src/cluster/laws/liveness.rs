@@ -23,6 +23,10 @@ use crate::zk::server::Server;
 /// What an election of ZooKeeper and a few retries may take.
 const SLACK: Span = Span::secs(60);
 
+/// After how long a new controller looks at the balance for the first time.
+// Source: KafkaController.onControllerFailover (scheduleAutoLeaderRebalanceTask, 5 s)
+const FIRST_BALANCE: Span = Span::secs(5);
+
 /// Whether the cluster has been left alone for so long.
 fn alone_for(seen: &Seen, cluster: &Cluster, patience: Span) -> bool {
     seen.disturbed.is_none_or(|at| cluster.now() >= at + patience + SLACK)
@@ -133,6 +137,35 @@ pub(super) fn the_dead_leave_the_isr(seen: &mut Seen, cluster: &Cluster) -> Verd
             && alone_for(seen, cluster, gone(leader))
         {
             return Err(format!("partition={} replica={dead}", partition.tp));
+        }
+    }
+    Ok(())
+}
+
+/// L5: where a broker lacks more than its limit of what it should lead first, it gets what it is in
+/// sync with.
+pub(super) fn preferred_replicas_lead(seen: &mut Seen, cluster: &Cluster) -> Verdict {
+    let brokers = serving(cluster);
+    let Some((controller, knowledge)) = controller(&brokers) else { return Ok(()) };
+    let settings = controller.settings();
+    let patience = FIRST_BALANCE + settings.leader_imbalance_check_interval;
+    if !alone_for(seen, cluster, patience) || !has_quorum(cluster) {
+        return Ok(());
+    }
+    let limit = u64::from(settings.leader_imbalance_per_broker_percentage);
+    for (broker, _) in &brokers {
+        let first = |tp: &TopicPartition| knowledge.assignment(tp).replicas.first().copied();
+        let mut own = knowledge.with_leadership();
+        own.retain(|tp| first(tp) == Some(broker.id()));
+        let all = own.len() as u64;
+        own.retain(|tp| knowledge.leader(tp) != Some(broker.id()));
+        let is_over = own.len() as u64 * 100 > limit * all;
+        let in_sync = |tp: &&TopicPartition| {
+            let known = knowledge.leadership(tp);
+            known.is_some_and(|known| known.state.isr.contains(&broker.id()))
+        };
+        if let Some(tp) = own.iter().find(in_sync).filter(|_| is_over) {
+            return Err(format!("partition={tp} preferred={}", broker.id()));
         }
     }
     Ok(())

@@ -52,6 +52,8 @@ pub enum Real {
     ByChoice(&'static str),
     /// Of these releases every cluster may, if it is unlucky; else as by choice.
     Releases(fn(Release) -> bool, &'static str),
+    /// Every cluster that has come to this, which may befall any; else as by choice.
+    While(fn(&Cluster) -> bool, &'static str),
 }
 
 type Verdict = Result<(), String>;
@@ -83,7 +85,7 @@ struct Witness<'a> {
 }
 
 use Check::{Process, Record as Told, Rest, RestingServers, Servers, Tree};
-use Real::{ByChoice, Nobody, Releases};
+use Real::{ByChoice, Nobody, Releases, While};
 
 const BY_HAND: Real = ByChoice("law.real.hand");
 const ZOMBIES: Real =
@@ -103,10 +105,13 @@ const PARTED: Real = Releases(
 );
 const KEYS: Real = Releases(Release::brokers_are_alone, "law.real.keys");
 const OLD_OFFSETS: Real = Releases(Release::has_old_consumers, "law.real.old-offsets");
+const OWN_PARTITIONS: Real = ByChoice("law.real.own-partitions");
+const FORGOTTEN: Real = ByChoice("law.real.forgotten");
+const IMBALANCE: Real = ByChoice("law.real.imbalance");
 const NO_CONTROLLER: Real = ByChoice("law.real.no-controller");
-const LOST_ANSWERS: Real = Releases(Release::has_controllers, "law.real.lost-answers");
+const LOST_ANSWERS: Real = While(|cluster| !stuck(cluster).is_empty(), "law.real.lost-answers");
 const UNSTABLE: Real = ByChoice("law.real.unstable");
-const GAVE_UP: Real = Releases(Release::has_old_consumers, "law.real.gave-up");
+const GAVE_UP: Real = While(settled::old_members_gave_up, "law.real.gave-up");
 
 macro_rules! laws {
     ($($ids:literal $name:literal $real:ident $kind:ident($check:path);)*) => {
@@ -137,16 +142,21 @@ laws! {
     "S12" "hw-never-falls" Nobody Process(replicas::hw_never_falls);
     "S13" "committed-records-are-equal" PARTED Rest(replicas::committed_records_are_equal);
     "S14" "acknowledged-records-stay" LOSSES Told(kafka::acknowledged_records_stay);
+    "S15" "reads-end-at-the-hw" Nobody Told(kafka::reads_end_at_the_hw);
     "S16" "read-records-stay" LOSSES Told(kafka::read_records_stay);
+    "S17" "no-record-comes-twice" FORGOTTEN Rest(replicas::no_record_comes_twice);
     "S18" "keys-keep-their-partition" KEYS Told(kafka::keys_keep_their_partition);
     "S19" "one-owner-per-generation" Nobody Rest(kafka::one_owner_per_generation);
     "S20" "old-owners-have-their-znodes" BY_HAND Rest(kafka::old_owners_have_their_znodes);
     "S21" "old-offsets-never-fall" OLD_OFFSETS Told(znodes::old_offsets_never_fall);
+    "S23" "an-id-has-one-broker" BY_HAND Told(kafka::an_id_has_one_broker);
+    "S24" "keys-are-hashed" OWN_PARTITIONS Told(kafka::keys_are_hashed);
     "S25" "replicas-are-distinct" BY_HAND Told(znodes::replicas_are_distinct);
     "L1" "somebody-controls" NO_CONTROLLER Rest(liveness::somebody_controls);
     "L2" "partitions-get-leaders" LOST_ANSWERS Rest(liveness::partitions_get_leaders);
     "L3" "followers-get-in-sync" LOST_ANSWERS Rest(liveness::followers_get_in_sync);
     "L4" "the-dead-leave-the-isr" LOST_ANSWERS Rest(liveness::the_dead_leave_the_isr);
+    "L5" "preferred-replicas-lead" IMBALANCE Rest(liveness::preferred_replicas_lead);
     "L6" "deleted-topics-go" LOST_ANSWERS Rest(liveness::deleted_topics_go);
     "L7" "members-get-their-shares" UNSTABLE Rest(liveness::members_get_their_shares);
     "L8" "old-partitions-get-owners" GAVE_UP Rest(liveness::old_partitions_get_owners);
@@ -167,9 +177,14 @@ laws! {
 }
 
 impl Law {
-    /// Whether clusters of that release break it without anybody having chosen so.
-    pub fn is_broken_by(&self, release: Release) -> bool {
-        matches!(self.real, Releases(breaks, _) if breaks(release))
+    /// Whether clusters of that release break it without anybody having chosen so, or one that has
+    /// come to where this one is.
+    fn is_broken_by(&self, release: Release, cluster: &Cluster) -> bool {
+        match self.real {
+            Nobody | ByChoice(_) => false,
+            Releases(breaks, _) => breaks(release),
+            While(breaks, _) => breaks(cluster),
+        }
     }
 }
 

@@ -7,10 +7,10 @@ use crate::cluster::Cluster;
 use crate::kafka::broker::Running;
 use crate::kafka::id::{BrokerId, Offset};
 use crate::kafka::partition::Partition;
-use crate::kafka::record::{Record, RecordBatch};
+use crate::kafka::record::{ProducerStamp, Record, RecordBatch};
 use crate::kafka::replicas::Replicas;
 use crate::kafka::words::Brokers;
-use crate::sim::ProcessId;
+use crate::sim::{OrdMap, ProcessId};
 
 /// How many batches below the HW are compared again each time.
 const COMPARED: usize = 32;
@@ -174,6 +174,36 @@ pub(super) fn committed_records_are_equal(seen: &mut Seen, cluster: &Cluster) ->
     Ok(())
 }
 
+/// S17: of the newest batches that one producer wrote in one epoch of its own, nothing comes twice,
+/// nor out of order.
+pub(super) fn no_record_comes_twice(_: &mut Seen, cluster: &Cluster) -> Verdict {
+    for (id, partition) in led(&brokers(cluster)) {
+        let end = partition.log.end();
+        let from = partition.log.before(end, COMPARED).max(partition.log.start());
+        let batches = partition.log.read(from, end, i32::MAX);
+        none(too_early(&batches).map(|(at, stamp)| {
+            let (tp, who, number) = (&partition.tp, stamp.producer_id, stamp.base_sequence);
+            format!("partition={tp} offset={at} leader={id} producer={who} sequence={number}")
+        }))?;
+    }
+    Ok(())
+}
+
+/// The first batch that does not begin where its producer's last one ended, or later.
+fn too_early(batches: &[RecordBatch]) -> Option<(Offset, ProducerStamp)> {
+    let mut due = OrdMap::new();
+    for batch in batches.iter().filter(|batch| batch.marker().is_none()) {
+        let Some(stamp) = batch.producer else { continue };
+        let first = stamp.base_sequence;
+        let due = due.entry((stamp.producer_id, stamp.producer_epoch)).or_insert(first);
+        if first < *due {
+            return Some((batch.base_offset, stamp));
+        }
+        *due = first.wrapping_add(batch.count());
+    }
+    None
+}
+
 /// Notes up to where old values have been taken out. Whoever fetches from it afterwards lacks them,
 /// too, and whoever fetches from that one.
 fn note_cleaned(seen: &mut Seen, partition: &Partition) {
@@ -219,7 +249,7 @@ fn records(batches: &[RecordBatch], from: Offset, until: Offset) -> Vec<(Offset,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kafka::id::{LeaderEpoch, TopicPartition};
+    use crate::kafka::id::{LeaderEpoch, ProducerEpoch, ProducerId, TopicPartition};
     use crate::kafka::log::PartitionLog;
     use crate::sim::SimTime;
 
@@ -247,6 +277,29 @@ mod tests {
             let range = (Offset(0), Offset(6));
             let found = difference(&whole, &replica(offsets), range, Offset(cleaned));
             assert_eq!(found.map(|at| at.0), expected, "{offsets:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_producer_sends_comes_once_and_in_order() {
+        let batch = |offset: usize, &(producer, epoch, base_sequence): &(i64, i16, i32)| {
+            let record = Record { key: None, value: Some("v".into()), timestamp: SimTime::ZERO };
+            let (producer_id, producer_epoch) = (ProducerId(producer), ProducerEpoch(epoch));
+            let stamp = ProducerStamp { producer_id, producer_epoch, base_sequence };
+            let batch = RecordBatch { producer: Some(stamp), ..RecordBatch::new(vec![record]) };
+            batch.appended(Offset(offset as i64), LeaderEpoch(0))
+        };
+        let table = [
+            (&[(1, 0, 0), (1, 0, 1), (1, 0, 2)][..], None),
+            (&[(1, 0, 0), (2, 0, 0), (1, 0, 1), (2, 0, 1)], None),
+            (&[(1, 0, 0), (1, 0, 1), (1, 1, 0)], None),
+            (&[(1, 0, 0), (1, 0, 3)], None),
+            (&[(1, 0, 0), (1, 0, 1), (1, 0, 1)], Some(2)),
+            (&[(1, 0, 0), (1, 0, 2), (1, 0, 1)], Some(2)),
+        ];
+        for (stamps, expected) in table {
+            let batches: Vec<_> = stamps.iter().enumerate().map(|(at, s)| batch(at, s)).collect();
+            assert_eq!(too_early(&batches).map(|(at, _)| at.0), expected, "{stamps:?}");
         }
     }
 }

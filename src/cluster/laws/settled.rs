@@ -31,27 +31,36 @@ pub fn settled(cluster: &Cluster) -> Verdict {
 }
 
 /// Who has to be started again for the cluster to come to rest, because real ones are stuck here,
-/// too, until somebody does it.
-pub fn stuck(cluster: &Cluster) -> Option<ProcessId> {
-    leads_below_a_promise(cluster)
-        .or_else(|| missed_an_answer(cluster))
-        .or_else(|| lone_and_unregistered(cluster))
+/// too, until somebody does it: one after the other, in this order.
+pub fn stuck(cluster: &Cluster) -> Vec<ProcessId> {
+    let below = below_a_promise(cluster);
+    if !below.is_empty() {
+        return below;
+    }
+    let one = missed_an_answer(cluster).or_else(|| lone_and_unregistered(cluster));
+    one.into_iter().collect()
 }
 
-/// A leader of ZooKeeper that a server cannot follow: it has promised a later epoch to one who came
-/// to nothing. The leader serves with the others, and its epoch is settled; so who has promised
-/// looks for ever.
+/// A leader of ZooKeeper that a server cannot follow, and those who can: it has promised a later
+/// epoch to one who came to nothing. The leader serves with the others, and its epoch is settled;
+/// so who has promised looks for ever. A leader that begins again with the same followers goes one
+/// epoch on, which may be too little; but if they come one after the other, the first quorum is
+/// one with who has promised.
 // Source: Learner.registerWithLeader: "Leaders epoch, … is less than accepted epoch, …", and
 // Leader.getEpochToPropose, which changes nothing once a quorum is there; recorded with a majority
 // that was wiped (a-wiped-majority-meets-a-later-epoch).
-fn leads_below_a_promise(cluster: &Cluster) -> Option<ProcessId> {
+fn below_a_promise(cluster: &Cluster) -> Vec<ProcessId> {
     let peers = || cluster.processes().filter_map(|(id, _, process)| Some((id, process.zk()?)));
-    let promised = peers().map(|(_, server)| server.disk().epochs.accepted).max()?;
+    let accepted = |server: &Server| server.disk().epochs.accepted;
+    let Some(promised) = peers().map(|(_, server)| accepted(server)).max() else {
+        return Vec::new();
+    };
     let leads = |server: &Server| {
         let peer = server.peer().filter(|peer| matches!(peer.role(), PeerRole::Leading(_)));
         peer.and_then(QuorumPeer::epoch).is_some_and(|epoch| epoch < promised)
     };
-    peers().find(|(_, server)| leads(server)).map(|(id, _)| id)
+    let below = peers().filter(|(_, server)| accepted(server) < promised).map(|(id, _)| id);
+    if peers().any(|(_, server)| leads(server)) { below.collect() } else { Vec::new() }
 }
 
 /// A broker that knows less of a partition than ZooKeeper keeps, be it as controller or as leader:
@@ -218,6 +227,12 @@ pub(super) fn old_groups_own_all(cluster: &Cluster, excused: Those) -> Verdict {
         }
     }
     Ok(())
+}
+
+/// Whether no partition of an old group lacks an owner but for members that have used up their
+/// attempts.
+pub(super) fn old_members_gave_up(cluster: &Cluster) -> bool {
+    old_groups_own_all(cluster, Those::WhoGaveUp).is_ok()
 }
 
 /// It serves, and everything it leads has all replicas in sync.

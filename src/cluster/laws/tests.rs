@@ -5,7 +5,11 @@ use crate::cluster::command::{Command, apply};
 use crate::cluster::notation::{Line, Quoted};
 use crate::cluster::setup::Setup;
 use crate::cluster::{Cluster, Record, Trace, assemble};
-use crate::kafka::id::{LeaderEpoch, Offset, TopicPartition};
+use crate::kafka::client::Shown;
+use crate::kafka::consumer::words::ConsumerFact;
+use crate::kafka::id::{BrokerEpoch, BrokerId, LeaderEpoch, Offset, TopicPartition};
+use crate::kafka::partitioner::{Choice, Partitioner};
+use crate::kafka::producer::words::ProducerFact;
 use crate::kafka::words::{BrokerFact, Brokers, Fact};
 use crate::sim::{Entry, EventId, Moment, ProcessId, Span, What};
 use crate::zk;
@@ -21,8 +25,12 @@ struct Run {
 impl Run {
     /// Three servers and one broker, with a command every three seconds.
     fn of(commands: &[&str]) -> Run {
+        Run::in_setup("zookeeper=3 brokers=1", commands)
+    }
+
+    fn in_setup(setup: &str, commands: &[&str]) -> Run {
         let mut trace = Trace::default();
-        let mut line = Line::parse(1, "zookeeper=3 brokers=1").expect("it is a line");
+        let mut line = Line::parse(1, setup).expect("it is a line");
         let setup = Setup::parse(&mut line).expect("it is a set-up");
         let cluster = assemble(&setup, &mut trace);
         let mut run = Run { cluster, trace, judge: Judge::default() };
@@ -171,4 +179,66 @@ fn a_cluster_that_is_left_alone_gets_a_controller() {
     run.go(Span::secs(80));
     let breach = run.judge.rest(&run.cluster).expect_err("nobody can become controller");
     assert_eq!(breach.law, "somebody-controls");
+}
+
+#[test]
+fn nothing_is_read_that_is_not_below_the_hw() {
+    let offsets = "offsets.topic.num.partitions=5 offsets.topic.replication.factor=1";
+    let mut run = Run::in_setup(
+        &format!("zookeeper=3 brokers=1 {offsets}"),
+        &[
+            "topic orders partitions=1 replicas=1",
+            "add producer p1",
+            "send p1 topic=orders key=k value=v",
+            "add consumer c1 group=g1 topics=orders auto.offset.reset=earliest",
+        ],
+    );
+    run.go(Span::secs(17));
+    let (key, value) = (Shown(Some("k".into())), Shown(Some("v".into())));
+    let partition = TopicPartition::new("orders", 0);
+    let fact = ConsumerFact::RecordRead { partition, offset: Offset(1), key, value };
+    let consumer = run.find("c1");
+    let breach = run.breaks(consumer, &[Entry::Fact(Fact::Consumer(fact))]);
+    assert_eq!(breach.law, "reads-end-at-the-hw");
+}
+
+#[test]
+fn a_key_may_not_go_elsewhere_than_its_hash_says() {
+    let mut run = Run::of(&[
+        "topic orders partitions=3 replicas=1",
+        "add producer p1",
+        "send p1 topic=orders key=a value=v",
+    ]);
+    let (key, value) = (Shown(Some("b".into())), Shown(Some("v".into())));
+    let hashed = Partitioner::Java.choose(Some(b"b"), 3);
+    let other = (0..3).find(|number| Choice::Partition(*number) != hashed).expect("there are two");
+    let fact =
+        ProducerFact::RecordSent { partition: TopicPartition::new("orders", other), key, value };
+    let producer = run.find("p1");
+    let breach = run.breaks(producer, &[Entry::Fact(Fact::Producer(fact))]);
+    assert_eq!(breach.law, "keys-are-hashed");
+}
+
+#[test]
+fn an_id_that_another_holds_is_not_to_be_registered() {
+    let take = "ask z1 create -e /brokers/ids/1 x";
+    let mut run = Run::of(&["add client z1", "ask z1 delete /brokers/ids/1", take]);
+    let fact = BrokerFact::BrokerRegistered { broker: BrokerId(1), epoch: BrokerEpoch(9) };
+    let broker = run.find("broker1");
+    let breach = run.breaks(broker, &[Entry::Fact(Fact::Broker(fact))]);
+    assert_eq!(breach.law, "an-id-has-one-broker");
+}
+
+#[test]
+fn a_preferred_replica_leads_again_unless_nobody_looks() {
+    let lead = |setting: &str| {
+        let setup = format!("zookeeper=1 brokers=2 {setting}");
+        let topic = "topic orders partitions=1 replicas=2,1";
+        let mut run = Run::in_setup(&setup, &[topic, "stop broker2", "start broker2"]);
+        run.go(Span::secs(380));
+        run.judge.rest(&run.cluster).map_err(|breach| breach.law)
+    };
+    assert_eq!(lead(""), Ok(()));
+    let law = Err("preferred-replicas-lead");
+    assert_eq!(lead("auto.leader.rebalance.enable=false"), law);
 }
