@@ -16,7 +16,7 @@ use crate::kafka::words::{Message, Request, Timer, Write};
 use crate::sim::{Event, Outbox, Process, ProcessId};
 use crate::zk::client::Config;
 use crate::zk::ensemble::{Address, Ensemble, ServerId, Suffrage};
-use crate::zk::server::Server;
+use crate::zk::server::{MyId, Server};
 use crate::zk::shell::Shell;
 use crate::zk::words as zk;
 
@@ -141,6 +141,15 @@ impl AnyProcess {
             | AnyProcess::LoneBroker(_)
             | AnyProcess::LoneProducer(_) => Some(Request::Stop),
             AnyProcess::Tool(_) => None,
+        }
+    }
+}
+
+impl AnyProcess {
+    /// Changes the file `myid` of a ZooKeeper server.
+    pub(super) fn set_myid(&mut self, myid: MyId) {
+        if let AnyProcess::Zk(server) = self {
+            server.set_myid(myid);
         }
     }
 }

@@ -13,8 +13,11 @@ use crate::kafka::producer::words::{ProducerRequest, ToSend};
 use crate::kafka::release::Release;
 use crate::kafka::words::Request;
 use crate::sim::{Direction, EventId, Intervention, Power, ProcessId, ProcessName, Room, Span};
+use crate::zk::reply::Access;
+use crate::zk::server::MyId;
 use crate::zk::shell::{self, Shell};
 use crate::zk::words as zk;
+use crate::zk::words::Flaw;
 use std::fmt;
 use std::sync::Arc;
 
@@ -39,7 +42,9 @@ pub enum Command {
     SlowDisk { process: ProcessName, by: Span },
     FillDisk { process: ProcessName, room: Room },
     ChangeClock { process: ProcessName, rate_percent: u32 },
-    AddClient { process: ProcessName, timeout: Span },
+    AddClient { process: ProcessName, timeout: Span, least: Access },
+    SetMyId { process: ProcessName, myid: MyId },
+    Break { process: ProcessName, flaw: Flaw },
     AddConsumer(NewConsumer),
     AddProducer(NewProducer),
     Tell { process: ProcessName, act: clients::Act },
@@ -209,9 +214,37 @@ pub const COMMANDS: &[Row] = &[
         },
     },
     Row {
+        name: "myid",
+        usage: "myid SERVER N|missing (what is in the file, once it is started again)",
+        example: "myid zk3 9",
+        parse: myid,
+        print: |command| match command {
+            Command::SetMyId { process, myid: MyId::Missing } => Some(format!("{process} missing")),
+            Command::SetMyId { process, myid: MyId::Number(id) } => Some(format!("{process} {id}")),
+            _ => None,
+        },
+    },
+    Row {
+        name: "break",
+        usage: "break SERVER requests|session-end (an error in its code shows)",
+        example: "break zk3 requests",
+        parse: |line| {
+            let process = process(line)?;
+            let flaw = line.word("requests or session-end")?.choice(FLAWS)?;
+            Ok(Command::Break { process, flaw })
+        },
+        print: |command| match command {
+            Command::Break { process, flaw } => {
+                let row = FLAWS.iter().find(|(_, known)| known == flaw);
+                Some(format!("{process} {}", row.map_or("", |(name, _)| name)))
+            }
+            _ => None,
+        },
+    },
+    Row {
         name: "add",
         usage: "add broker ID [SETTING=VALUE …] \
-                | add client NAME [timeout=SPAN] \
+                | add client NAME [timeout=SPAN] [-r] (-r: reads are enough) \
                 | add consumer NAME group=GROUP topics=TOPIC,TOPIC… [SETTING=VALUE …] \
                 | add consumer NAME group=GROUP topics=TOPIC[:STREAMS],… \
                 zookeeper.connect=SERVER:2181,… [SETTING=VALUE …] \
@@ -221,8 +254,9 @@ pub const COMMANDS: &[Row] = &[
         example: "add client z1 timeout=6s",
         parse: add,
         print: |command| match command {
-            Command::AddClient { process, timeout } => {
-                Some(format!("client {process} timeout={timeout}"))
+            Command::AddClient { process, timeout, least } => {
+                let flag = if *least == Access::ReadOnly { " -r" } else { "" };
+                Some(format!("client {process} timeout={timeout}{flag}"))
             }
             Command::Work(Work::AddBroker { id, file }) => {
                 Some(format!("broker {id}{}", work::print_file(file)))
@@ -335,6 +369,9 @@ pub const COMMANDS: &[Row] = &[
     work::TOPIC,
 ];
 
+/// The errors that can be made to show.
+const FLAWS: &[(&str, Flaw)] = &[("requests", Flaw::Requests), ("session-end", Flaw::SessionEnd)];
+
 impl Command {
     /// Reads one line.
     pub fn parse(number: u32, text: &str) -> Result<Command, Trouble> {
@@ -381,6 +418,8 @@ impl Command {
             | Command::SlowDisk { process, .. }
             | Command::FillDisk { process, .. }
             | Command::ChangeClock { process, .. }
+            | Command::SetMyId { process, .. }
+            | Command::Break { process, .. }
             | Command::Tell { process, .. }
             | Command::Send { process, .. }
             | Command::Ask { process, .. }
@@ -490,6 +529,18 @@ fn clock(line: &mut Line) -> Result<Command, Trouble> {
     }
 }
 
+fn myid(line: &mut Line) -> Result<Command, Trouble> {
+    let (process, word) = (process(line)?, line.word("a number from 1 to 255, or missing")?);
+    let myid = match &*word.text {
+        "missing" => MyId::Missing,
+        _ => MyId::Number(word.number("a number from 1 to 255, or missing")?),
+    };
+    match myid {
+        MyId::Number(0) => Err(word.is_not("a number from 1 to 255, or missing")),
+        myid => Ok(Command::SetMyId { process, myid }),
+    }
+}
+
 fn add(line: &mut Line) -> Result<Command, Trouble> {
     let kinds = [
         ("broker", Kind::Broker),
@@ -507,7 +558,11 @@ fn add(line: &mut Line) -> Result<Command, Trouble> {
         Kind::Producer => Ok(Command::AddProducer(NewProducer::parse(process, line)?)),
         _ => {
             let timeout = line.value("timeout").map_or(Ok(Span::secs(30)), |word| word.span())?;
-            Ok(Command::AddClient { process, timeout })
+            let least = match line.word_if_any() {
+                Some(word) => word.choice(&[("-r", Access::ReadOnly)])?,
+                None => Access::ReadWrite,
+            };
+            Ok(Command::AddClient { process, timeout, least })
         }
     }
 }
@@ -555,6 +610,9 @@ pub enum Refusal {
     /// It has nothing to be written in.
     #[error("{0} is no broker: it has no server.properties")]
     NoFile(ProcessName),
+    /// Its file has no use, or its code does not have that.
+    #[error("{0} is no server of an ensemble")]
+    NotOfEnsemble(ProcessName),
     /// A cable needs two ends.
     #[error("{0} has no cable to itself")]
     SameEnds(ProcessName),
@@ -623,10 +681,7 @@ pub(super) type Act = Box<dyn FnOnce(&mut Intervention<'_, AnyProcess>)>;
 /// What is to be done, if it can be.
 fn plan(command: &Command, cluster: &Cluster) -> Result<Act, Refusal> {
     match command {
-        Command::Kill { process } => {
-            let id = up(cluster, process)?;
-            Ok(Box::new(move |i| i.kill(id)))
-        }
+        Command::Kill { process } => kill(cluster, process),
         Command::Stop { process } => stop(cluster, process),
         Command::Start { process } => start(cluster, process),
         Command::Freeze { process } => {
@@ -670,9 +725,10 @@ fn plan(command: &Command, cluster: &Cluster) -> Result<Act, Refusal> {
             let (id, rate_percent) = (known(cluster, process)?, *rate_percent);
             Ok(Box::new(move |i| i.change_clock(id, rate_percent)))
         }
-        Command::AddClient { process, timeout } => {
-            let shell = Shell::new(connection(cluster, *timeout), Arc::from([]));
-            add_process(cluster, process, AnyProcess::Shell(Box::new(shell)))
+        Command::SetMyId { process, myid } => set_myid(cluster, process, *myid),
+        Command::Break { process, flaw } => break_down(cluster, process, *flaw),
+        Command::AddClient { process, timeout, least } => {
+            add_client(cluster, process, (*timeout, *least))
         }
         Command::AddConsumer(new) => {
             add_process(cluster, &new.process, clients::consumer(new, cluster)?)
@@ -704,6 +760,11 @@ fn up(cluster: &Cluster, name: &ProcessName) -> Result<ProcessId, Refusal> {
 fn running(cluster: &Cluster, name: &ProcessName) -> Result<ProcessId, Refusal> {
     let id = known(cluster, name)?;
     if cluster.power(id) == Power::Running { Ok(id) } else { Err(Refusal::Off(name.clone())) }
+}
+
+fn kill(cluster: &Cluster, name: &ProcessName) -> Result<Act, Refusal> {
+    let id = up(cluster, name)?;
+    Ok(Box::new(move |i| i.kill(id)))
 }
 
 fn stop(cluster: &Cluster, name: &ProcessName) -> Result<Act, Refusal> {
@@ -760,6 +821,38 @@ fn wipe(cluster: &Cluster, name: &ProcessName) -> Result<Act, Refusal> {
         Power::Off => Ok(Box::new(move |i| i.wipe(id))),
         _ => Err(Refusal::On(name.clone())),
     }
+}
+
+fn member(cluster: &Cluster, name: &ProcessName) -> Result<ProcessId, Refusal> {
+    let id = known(cluster, name)?;
+    match cluster.process(id).zk() {
+        Some(server) if !server.is_alone() => Ok(id),
+        _ => Err(Refusal::NotOfEnsemble(name.clone())),
+    }
+}
+
+/// Only what is off reads the file again.
+fn set_myid(cluster: &Cluster, name: &ProcessName, myid: MyId) -> Result<Act, Refusal> {
+    let id = member(cluster, name)?;
+    match cluster.power(id) {
+        Power::Off => Ok(Box::new(move |i| i.configure(id, |process| process.set_myid(myid)))),
+        _ => Err(Refusal::On(name.clone())),
+    }
+}
+
+fn add_client(
+    cluster: &Cluster,
+    name: &ProcessName,
+    (timeout, least): (Span, Access),
+) -> Result<Act, Refusal> {
+    let shell = Shell::new(connection(cluster, timeout), Arc::from([]));
+    add_process(cluster, name, AnyProcess::Shell(Box::new(shell.content_with(least))))
+}
+
+fn break_down(cluster: &Cluster, name: &ProcessName, flaw: Flaw) -> Result<Act, Refusal> {
+    let id = running(cluster, name)?;
+    member(cluster, name)?;
+    Ok(Box::new(move |i| i.request(id, Request::Zk(zk::Request::Break(flaw)))))
 }
 
 pub(super) fn add_process(
@@ -865,6 +958,9 @@ mod tests {
             "send p1 topic=orders partition=2",
             "disk zk1 full",
             "disk zk1 free",
+            "add client z1 timeout=6s -r",
+            "myid zk3 missing",
+            "break zk2 session-end",
         ] {
             assert_eq!(Command::parse(1, text).expect("it is right").to_string(), text);
         }

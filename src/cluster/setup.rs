@@ -71,6 +71,9 @@ pub const SETTINGS: &[Setting] = &[
     setting("jute.maxbuffer", 0xfffff, 1 << 30),
     switch("enforceQuota"),
     switch("extendedTypesEnabled"),
+    switch("readonlymode.enabled"),
+    Setting { name: "maxClientCnxns", default: 0, limits: (0, 1000) },
+    Setting { name: "zookeeper.testingonly.initialZxid", default: 0, limits: (0, 0xffff_fffe) },
     setting("latency.min.us", 400, MINUTE),
     setting("latency.max.us", 1000, MINUTE),
     setting("disk.min.us", 500, MINUTE),
@@ -176,6 +179,9 @@ impl Setup {
             jute_maxbuffer: self.setting("jute.maxbuffer"),
             enforce_quota: self.switch("enforceQuota"),
             ttl_znodes: self.switch("extendedTypesEnabled"),
+            read_only_mode: self.switch("readonlymode.enabled"),
+            max_client_cnxns: self.setting("maxClientCnxns") as u32,
+            initial_zxid: self.setting("zookeeper.testingonly.initialZxid") as u32,
             ..zk::settings::Settings::default()
         }
     }

@@ -333,7 +333,10 @@ impl Zookeeper {
                     self.fire_all(out);
                     self.resume(out);
                 }
-                Notice::Connected { .. } | Notice::Disconnected | Notice::WatchRemoved { .. } => {}
+                Notice::Connected { .. }
+                | Notice::ConnectedReadOnly { .. }
+                | Notice::Disconnected
+                | Notice::WatchRemoved { .. } => {}
                 Notice::Expired => {
                     let manner = self.manner;
                     self.batches.retain(|asker, _| asker.outlives_its_session(manner));

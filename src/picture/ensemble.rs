@@ -17,6 +17,7 @@ use crate::text::Phrase;
 use crate::zk::database::Database;
 use crate::zk::ensemble::ServerId;
 use crate::zk::quorum_peer::{PeerRole, QuorumPeer};
+use crate::zk::reply::Access;
 use crate::zk::server::{self, Server as Process};
 use crate::zk::stat::SessionId;
 use crate::zk::vote::Standing;
@@ -123,6 +124,9 @@ pub fn ails(cluster: &Cluster, id: ProcessId) -> Ails {
 /// What is said under a server's role: how far it is, or for whom it votes.
 fn last(server: &Process) -> Phrase {
     match server.peer().map(QuorumPeer::role) {
+        Some(PeerRole::Looking(_)) if server.access() == Some(Access::ReadOnly) => {
+            Phrase::key("page.server.read-only")
+        }
         Some(PeerRole::Looking(looking)) => {
             let name = format!("zk{}", looking.proposed().candidate.0);
             Phrase::key("page.server.votes").with("name", name)

@@ -794,6 +794,13 @@ impl<P: Process> Intervention<'_, P> {
         self.tell(KernelFact::DiskWiped { process });
     }
 
+    /// Changes how a process that is off will start.
+    pub fn configure(&mut self, id: ProcessId, change: impl FnOnce(&mut P)) {
+        if self.sim.power(id) == Power::Off {
+            change(&mut self.sim.seat(id).process);
+        }
+    }
+
     /// Fills the disk of a process, so that no write can be done, or makes room again.
     pub fn fill_disk(&mut self, id: ProcessId, room: Room) {
         self.sim.seat(id).disk.room = room;

@@ -23,8 +23,9 @@ use std::sync::Arc;
 use super::client_watches::{RemovedKind, Watcher, Watches};
 use super::ensemble::{Address, ServerId};
 use super::path::Path;
-use super::reply::{Answer, ConnectReply, Error, WatchEvent};
+use super::reply::{Access, Answer, ConnectReply, Error, WatchEvent};
 use super::request::{Connect, Op, Password};
+use super::seeker::Seeker;
 use super::stat::{Bytes, Millis, SessionId};
 use super::words::{Fact, Message, Reply, Words, xid};
 use super::zxid::Zxid;
@@ -48,6 +49,8 @@ pub enum ClientTimer {
     Silence,
     /// The pause before the next attempt.
     Retry,
+    /// The pause before the next server is asked whether it takes writes.
+    Seek,
 }
 
 impl ClientTimer {
@@ -57,6 +60,7 @@ impl ClientTimer {
             ClientTimer::Ping => "client-ping",
             ClientTimer::Silence => "client-silence",
             ClientTimer::Retry => "client-retry",
+            ClientTimer::Seek => "client-seek",
         }
     }
 }
@@ -69,12 +73,22 @@ pub enum State {
     Connecting,
     /// A server has accepted the session.
     Connected,
+    /// A server without a quorum has; it only serves reads.
+    ConnectedReadOnly,
     /// Closed by the host, for good.
     Closed,
     /// The server said that the session is no more; the machine is dead.
     Expired,
     /// The server did not believe the credentials; the machine is dead.
     AuthFailed,
+}
+
+impl State {
+    /// Whether requests are still taken.
+    // Source: ZooKeeper.States.isAlive.
+    pub fn is_alive(self) -> bool {
+        !matches!(self, State::Closed | State::Expired | State::AuthFailed)
+    }
 }
 
 /// Whether a session is a new one.
@@ -91,6 +105,13 @@ pub enum Birth {
 pub enum Notice<T> {
     /// A server has accepted the session.
     Connected {
+        /// The session.
+        session: SessionId,
+        /// Is it new?
+        birth: Birth,
+    },
+    /// The same by a server without a quorum, which only serves reads.
+    ConnectedReadOnly {
         /// The session.
         session: SessionId,
         /// Is it new?
@@ -182,6 +203,8 @@ pub struct Client<T> {
     watches: Watches,
     credentials: Vec<(Path, Bytes)>,
     closing: bool,
+    /// If it is content with reads.
+    seeker: Option<Box<Seeker>>,
 }
 
 impl<T: Clone + Debug + Hash> Client<T> {
@@ -203,15 +226,25 @@ impl<T: Clone + Debug + Hash> Client<T> {
             watches: Watches::default(),
             credentials: Vec::new(),
             closing: false,
+            seeker: None,
             config,
         }
+    }
+
+    /// The same, content with a server that only serves reads while it finds no other
+    /// (`canBeReadOnly`).
+    pub fn content_with_reads(self) -> Client<T> {
+        Client { seeker: Some(Box::default()), ..self }
     }
 
     /// The state of the handle.
     pub fn state(&self) -> State {
         match self.phase {
             Phase::Fresh | Phase::Pausing | Phase::Connecting { .. } => State::Connecting,
-            Phase::Connected { .. } => State::Connected,
+            Phase::Connected { .. } => match self.seeker.as_ref().map(|seeker| seeker.access()) {
+                Some(Access::ReadOnly) => State::ConnectedReadOnly,
+                _ => State::Connected,
+            },
             Phase::Closed => State::Closed,
             Phase::Expired => State::Expired,
             Phase::AuthFailed => State::AuthFailed,
@@ -315,6 +348,9 @@ impl<T: Clone + Debug + Hash> Client<T> {
                 self.open(out);
                 Vec::new()
             }
+            Event::Message { from, message: Message::Access(Some(Access::ReadWrite)) } => {
+                self.found(from, out)
+            }
             Event::Message { from, message } if self.peer() == Some(from) => {
                 self.hear(message, out)
             }
@@ -339,6 +375,7 @@ impl<T: Clone + Debug + Hash> Client<T> {
             ClientTimer::Retry if self.phase == Phase::Pausing => self.connect(out),
             ClientTimer::Silence if self.peer().is_some() => return self.lose(out),
             ClientTimer::Ping => self.ping(out),
+            ClientTimer::Seek if self.state() == State::ConnectedReadOnly => self.seek(out),
             _ => {}
         }
         Vec::new()
@@ -347,7 +384,10 @@ impl<T: Clone + Debug + Hash> Client<T> {
     /// Asks the server at `place` for the session.
     // Source: ClientCnxn.SendThread.primeConnection.
     fn connect(&mut self, out: &mut Outbox<'_, Words>) {
-        let at = self.order[usize::from(self.place)];
+        let seeker = self.seeker.as_deref_mut();
+        let (found, known) =
+            seeker.map_or((None, true), |seeker| (seeker.take_found(), seeker.has_session()));
+        let at = found.unwrap_or(self.order[usize::from(self.place)]);
         self.phase = Phase::Connecting { at };
         let servers = self.order.len() as u64;
         out.arm(ClientTimer::Silence, self.timeout.divided_by(servers));
@@ -356,10 +396,30 @@ impl<T: Clone + Debug + Hash> Client<T> {
             Message::Connect(Connect {
                 last_zxid: self.last_zxid,
                 timeout: millis(self.config.timeout),
-                session: self.session,
+                session: if known { self.session } else { SessionId::NONE },
                 password: self.password,
+                can_be_read_only: self.seeker.is_some(),
             }),
         );
+    }
+
+    /// Asks the next server whether it takes writes.
+    fn seek(&mut self, out: &mut Outbox<'_, Words>) {
+        self.place = (self.place + 1) % self.order.len() as u8;
+        let next = self.order[usize::from(self.place)];
+        if let Some(seeker) = &mut self.seeker {
+            seeker.ask(next, out);
+        }
+    }
+
+    /// A server takes writes: it is the next.
+    // Source: ClientCnxn.SendThread.run (RWServerFoundException).
+    fn found(&mut self, from: ProcessId, out: &mut Outbox<'_, Words>) -> Vec<Notice<T>> {
+        let is_waiting = self.state() == State::ConnectedReadOnly;
+        let seeker = self.seeker.as_mut().filter(|_| is_waiting);
+        let Some(found) = seeker.and_then(|seeker| seeker.found(from)) else { return Vec::new() };
+        out.tell(Fact::MajorityFound { server: found.id });
+        self.lose(out)
     }
 
     /// Leaves the connection, and pauses before it tries the next server.
@@ -429,7 +489,14 @@ impl<T: Clone + Debug + Hash> Client<T> {
         self.round = self.place;
         let (last_sent, last_heard) = (out.now(), out.now());
         self.phase = Phase::Connected { at, last_sent, last_heard };
-        out.tell(Fact::Connected { session: self.session, server: at.id });
+        let (session, server) = (self.session, at.id);
+        out.tell(match reply.access {
+            Access::ReadWrite => Fact::Connected { session, server },
+            Access::ReadOnly => Fact::ConnectedReadOnly { session, server },
+        });
+        if let Some(seeker) = &mut self.seeker {
+            seeker.connected(reply.access, out);
+        }
         for (scheme, auth) in self.credentials.clone() {
             out.send(
                 at.process,
@@ -441,7 +508,10 @@ impl<T: Clone + Debug + Hash> Client<T> {
             out.send(at.process, Message::Request { xid: xid::SET_WATCHES, op });
         }
         self.send_queued(out);
-        vec![Notice::Connected { session: self.session, birth }]
+        vec![match reply.access {
+            Access::ReadWrite => Notice::Connected { session, birth },
+            Access::ReadOnly => Notice::ConnectedReadOnly { session, birth },
+        }]
     }
 
     /// Sends what waited for a connection.

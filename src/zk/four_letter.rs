@@ -12,11 +12,13 @@
 //! shows them as if nothing had been asked but sessions, because nothing depends on them.
 
 use super::database::Database;
+use super::digest;
 use super::ensemble::Ensemble;
 use super::front::{CLIENT_ADDRESS, CONNECTION_TICK, Connection, Front, next_look};
 use super::leader::Leader;
 use super::printing::{VERSION, date};
 use super::quorum_peer::{PeerRole, QuorumPeer};
+use super::reply::Access;
 use super::server::{Role, Server};
 use super::settings::Settings;
 use super::stat::SessionId;
@@ -40,7 +42,7 @@ const ALWAYS: &[(&str, Say)] =
 /// Words that are about what the server serves.
 // Source: CommandExecutor.getCommand.
 const SERVING: &[(&str, Tell)] = &[
-    ("isro", |_| "rw".into()),
+    ("hash", hash),
     ("stat", stat),
     ("srvr", srvr),
     ("srst", |_| "Server stats reset.\n".into()),
@@ -64,14 +66,35 @@ pub fn answer(server: &Server, word: &str, now: SimTime) -> Option<String> {
     if let Some((_, tell)) = ALWAYS.iter().find(|(known, _)| *known == word) {
         return Some(tell());
     }
+    if word == "isro" {
+        return Some(is_read_only(server).into());
+    }
+    if let Some(mask) = word.strip_prefix("stmk") {
+        return Some(set_trace_mask(mask));
+    }
     let Some((_, tell)) = SERVING.iter().find(|(known, _)| *known == word) else {
         return Some(String::new());
     };
-    Some(match Asked::of(server, now) {
-        Some(asked) => tell(&asked),
-        None if word == "isro" => "null".into(),
-        None => NOT_SERVING.into(),
-    })
+    Some(Asked::of(server, now).map_or(NOT_SERVING.into(), |asked| tell(&asked)))
+}
+
+// Source: IsroCommand.commandRun.
+fn is_read_only(server: &Server) -> &'static str {
+    match server.access() {
+        Some(Access::ReadWrite) => "rw",
+        Some(Access::ReadOnly) => "ro",
+        None => "null",
+    }
+}
+
+/// The word is followed by eight bytes, the mask, and answered with it as a number; without them
+/// the connection just ends.
+///
+/// Real: `gtmk` gives it from then on; here a trace holds everything, and no mask is kept.
+// Source: NIOServerCnxn.checkFourLetterWord, SetTraceMaskCommand.commandRun.
+fn set_trace_mask(mask: &str) -> String {
+    let mask = mask.as_bytes().first_chunk::<8>().map(|bytes| i64::from_be_bytes(*bytes));
+    mask.map_or(String::new(), |mask| mask.to_string())
 }
 
 /// A server that serves, at a moment.
@@ -93,9 +116,7 @@ enum Detail {
 impl<'a> Asked<'a> {
     fn of(server: &'a Server, now: SimTime) -> Option<Asked<'a>> {
         let peer = server.peer();
-        if peer.is_some_and(|peer| peer.epoch().is_none()) {
-            return None;
-        }
+        server.access()?;
         let (database, front) = (server.database()?, server.front()?);
         Some(Asked { settings: server.settings(), database, front, peer, server, now })
     }
@@ -112,7 +133,8 @@ impl<'a> Asked<'a> {
             None => "standalone",
             Some(Standing::Leading) => "leader",
             Some(Standing::Observing) => "observer",
-            Some(Standing::Following | Standing::Looking) => "follower",
+            Some(Standing::Following) => "follower",
+            Some(Standing::Looking) => "read-only",
         }
     }
 
@@ -259,6 +281,7 @@ fn peer_state(asked: &Asked) -> &'static str {
     match asked.mode() {
         "leader" => "leading - broadcast",
         "observer" => "observing - broadcast",
+        "read-only" => "looking",
         _ => "following - broadcast",
     }
 }
@@ -299,21 +322,24 @@ fn conf(asked: &Asked) -> String {
     let id = asked.peer.map_or(0, |peer| peer.member().me.0);
     let mut text = format!(
         "clientPort=2181\nsecureClientPort=-1\ndataDir=/data/version-2\ndataDirSize=0\n\
-         dataLogDir=/data/version-2\ndataLogSize=0\ntickTime={}\nmaxClientCnxns=0\n\
+         dataLogDir=/data/version-2\ndataLogSize=0\ntickTime={}\nmaxClientCnxns={}\n\
          minSessionTimeout={}\nmaxSessionTimeout={}\nclientPortListenBacklog=-1\nserverId={id}\n",
         settings.tick_time.as_ms(),
+        settings.max_client_cnxns,
         min.0,
         max.0,
     );
     if let Some(peer) = asked.peer {
         text += &format!(
             "initLimit={}\nsyncLimit={}\nelectionAlg=3\nelectionPort=3888\nquorumPort=2888\n\
-             peerType={}\nmembership: \n{}",
+             peerType={}\n",
             settings.init_limit,
             settings.sync_limit,
-            u8::from(peer.standing() == Standing::Observing),
-            membership(&peer.member().ensemble),
+            u8::from(!peer.member().ensemble.is_voter(peer.member().me)),
         );
+        if peer.epoch().is_some() {
+            text += &format!("membership: \n{}", membership(&peer.member().ensemble));
+        }
     }
     text
 }
@@ -363,6 +389,26 @@ fn expiry_sets(elements: impl Iterator<Item = (SimTime, String)>) -> String {
     for (deadline, set) in &sets {
         text += &format!("{} expire at {}:\n", set.len(), date(wall_clock(*deadline)));
         text.extend(set.iter().map(|element| format!("\t{element}\n")));
+    }
+    text
+}
+
+/// The digests of the tree after every 128th zxid.
+///
+/// Real: the last 1,024 since the server began; here those that its newest snapshot and log give.
+// Source: HashCommand.commandRun, DataTree.logZxidDigest.
+fn hash(asked: &Asked) -> String {
+    let disk = asked.server.disk();
+    let mut database = Database::from_snapshot(&disk.snapshot);
+    let mut text = String::new();
+    for txn in disk.after(disk.snapshot.zxid) {
+        if txn.zxid > asked.database.last_zxid {
+            break;
+        }
+        database.apply(txn);
+        if txn.zxid.0 % 128 == 0 {
+            text += &format!("{:x}: {}\n", txn.zxid.0, digest::of(&database.tree).cast_signed());
+        }
     }
     text
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::acl::{AuthId, Perms, digest_id};
 use super::apply::Fired;
-use super::reply::{Answer, ConnectReply, Error};
+use super::reply::{Access, Answer, ConnectReply, Error};
 use super::session::password_of;
 use super::stat::{Bytes, Millis, SessionId};
 use super::watch::ConnectionId;
@@ -67,9 +67,31 @@ pub struct Front {
     connections: OrdMap<ProcessId, Connection>,
     by_session: OrdMap<SessionId, ProcessId>,
     opened: u32,
+    access: Access,
 }
 
 impl Front {
+    /// That of a server that serves reads only.
+    pub fn read_only() -> Front {
+        Front { access: Access::ReadOnly, ..Front::default() }
+    }
+
+    /// What is taken here.
+    pub fn access(&self) -> Access {
+        self.access
+    }
+
+    /// Whether one more connection is accepted. All come from one address.
+    // Source: NIOServerCnxnFactory.AcceptThread.doAccept.
+    pub fn admits(&self, peer: ProcessId, limit: u32, out: &mut Outbox<'_, Words>) -> bool {
+        let full = limit > 0 && self.connections.len() as u32 >= limit;
+        if full {
+            out.tell(Fact::TooManyConnections { limit });
+            out.hangup(peer);
+        }
+        !full
+    }
+
     /// A client has connected, for a session that is yet to be opened or checked. If that session
     /// has a connection here, it is closed.
     // Source: ZooKeeperServer.processConnectRequest.
@@ -151,7 +173,7 @@ impl Front {
         connection.stage = ConnectionStage::Open;
         let (session, timeout) = (connection.session, connection.timeout);
         let password = password_of(session);
-        let reply = ConnectReply { timeout, session, password };
+        let reply = ConnectReply { timeout, session, password, access: self.access };
         out.send(id.peer, Message::ConnectReply(reply));
     }
 
@@ -161,7 +183,7 @@ impl Front {
         if let Some(connection) = self.current(id) {
             out.tell(Fact::SessionRefused { session: connection.session });
             let (timeout, session, password) = Default::default();
-            let reply = ConnectReply { timeout, session, password };
+            let reply = ConnectReply { timeout, session, password, access: self.access };
             out.send(id.peer, Message::ConnectReply(reply));
             self.close(id, out);
         }
@@ -181,7 +203,7 @@ impl Front {
         for connection in self.connections.values() {
             out.hangup(connection.id.peer);
         }
-        *self = Front { opened: self.opened, ..Front::default() };
+        *self = Front { opened: self.opened, access: self.access, ..Front::default() };
     }
 
     /// The client has hung up; says which connection that was.

@@ -540,7 +540,7 @@ impl Leader {
         self.stage = Stage::Leading;
         out.disarm(PeerTimer::InitLimit);
         out.tell(Fact::Leading { epoch: self.epoch, zxid: member.database.last_zxid });
-        self.last_given = self.epoch.start();
+        self.last_given = Zxid::new(self.epoch.0, member.settings.initial_zxid);
         member.database.last_zxid = self.epoch.start();
         member.vote.epoch = self.epoch;
         for (session, timeout) in member.database.sessions.iter() {
@@ -569,7 +569,7 @@ impl Leader {
         member: &mut Member,
         out: &mut Outbox<'_, Words>,
     ) -> Turn {
-        if self.stage != Stage::Leading {
+        if self.stage != Stage::Leading || member.is_stuck() {
             return Turn::Stay;
         }
         if submission.op.class() == Class::Sync {
@@ -578,6 +578,7 @@ impl Leader {
         }
         self.last_given = self.last_given.next();
         if self.last_given.is_last_of_epoch() {
+            out.tell(Fact::ZxidRolledOver { epoch: self.epoch });
             return Turn::Look;
         }
         let txn = Arc::new(self.prepare(origin, submission, member, out));

@@ -11,12 +11,13 @@ use super::ensemble::{Ensemble, ServerId};
 use super::epochs::{Epoch, Epochs};
 use super::log_writer::LogWriter;
 use super::peer::{PeerMessage, PeerTimer};
+use super::reply::Answer;
 use super::settings::Settings;
 use super::sync::CommittedWindow;
-use super::txn::Txn;
+use super::txn::{Txn, TxnBody};
 use super::vote::{Round, Vote};
 use super::watch::WatchTable;
-use super::words::{Timer, Words, Write};
+use super::words::{Fact, Flaw, Timer, Words, Write};
 use super::zxid::Zxid;
 use crate::sim::{Outbox, Span};
 
@@ -44,6 +45,8 @@ pub struct Member {
     pub round: Round,
     /// How it ended, with the epoch that came of it.
     pub vote: Vote,
+    /// The error in its code that shows.
+    pub flaw: Option<Flaw>,
 }
 
 impl Member {
@@ -63,6 +66,7 @@ impl Member {
             round: Round(0),
             vote: Vote { epoch: epochs.current, zxid, candidate: me },
             disk: Disk { epochs, ..disk },
+            flaw: None,
         }
     }
 
@@ -87,17 +91,40 @@ impl Member {
         out.write(Write::Epochs(self.disk.epochs.raised_to(Epochs { accepted, current })));
     }
 
-    /// Applies a committed txn, and takes a snapshot when it is time.
-    pub fn apply(&mut self, txn: &Arc<Txn>) -> Applied {
-        self.window.push(txn.clone());
-        self.database.apply(txn)
+    /// Has the thread that takes requests ended?
+    pub fn is_stuck(&self) -> bool {
+        self.flaw == Some(Flaw::Requests)
     }
 
-    /// Something has been written; gives the zxids that are logged now.
+    /// Applies a committed txn.
+    pub fn apply(&mut self, txn: &Arc<Txn>, out: &mut Outbox<'_, Words>) -> Applied {
+        self.window.push(txn.clone());
+        match (self.flaw, &txn.body) {
+            (Some(Flaw::SessionEnd), TxnBody::CloseSession { .. }) => self.leave_ghosts(txn, out),
+            _ => self.database.apply(txn),
+        }
+    }
+
+    /// Ends a session and forgets its ephemerals. The txn says what the tree should come to.
+    // Source: DataTree.compareDigest, reportDigestMismatch; ZOOKEEPER-2355, ZOOKEEPER-4837.
+    fn leave_ghosts(&mut self, txn: &Txn, out: &mut Outbox<'_, Words>) -> Applied {
+        self.database.sessions.remove(&txn.session);
+        self.database.last_zxid = txn.zxid;
+        self.flaw = Some(Flaw::Ghost);
+        out.tell(Fact::DigestMismatch { zxid: txn.zxid });
+        Applied { result: Ok(Answer::Nothing), fired: Vec::new() }
+    }
+
+    /// Something has been written; gives the zxids that are logged now. Takes a snapshot when it is
+    /// time.
     pub fn written(&mut self, through: Zxid, out: &mut Outbox<'_, Words>) -> Vec<Zxid> {
         let logged = self.writer.written(through, &mut self.disk, out);
         if !logged.is_empty() && self.disk.is_snapshot_due(self.settings.snap_count) {
             self.disk.snapshot = self.database.snapshot();
+        }
+        if self.flaw == Some(Flaw::Ghost) && self.disk.last_zxid() >= self.database.last_zxid {
+            self.disk.snapshot = self.database.snapshot();
+            self.flaw = None;
         }
         logged
     }
@@ -125,12 +152,14 @@ impl Member {
     }
 
     /// Leaves a role: what was logged counts as done, committed or not, and all clients are gone.
+    /// The next role has threads of its own.
     // Source: ZooKeeperServer.shutdown, ZKDatabase.fastForwardDataBase.
     pub fn leave_role(&mut self, out: &mut Outbox<'_, Words>) {
+        self.flaw = self.flaw.filter(|flaw| *flaw != Flaw::Requests);
         self.writer.flush(&mut self.disk);
         let rest: Vec<_> = self.disk.after(self.database.last_zxid).cloned().collect();
         for txn in rest {
-            self.apply(&txn);
+            self.apply(&txn, out);
         }
         self.database.data_watches = WatchTable::default();
         self.database.child_watches = WatchTable::default();

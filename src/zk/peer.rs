@@ -129,17 +129,20 @@ pub enum PeerTimer {
     InitLimit,
     /// Leader: half a tick is over.
     HalfTick,
+    /// Looking: it has looked for so long that it may serve reads.
+    ReadOnly,
 }
 
 impl PeerTimer {
     /// All of them.
-    pub const ALL: [PeerTimer; 6] = [
+    pub const ALL: [PeerTimer; 7] = [
         PeerTimer::VoteAgain,
         PeerTimer::Finalize,
         PeerTimer::Connect,
         PeerTimer::LeaderSilence,
         PeerTimer::InitLimit,
         PeerTimer::HalfTick,
+        PeerTimer::ReadOnly,
     ];
 
     /// Its short name, for traces.
@@ -151,6 +154,7 @@ impl PeerTimer {
             PeerTimer::LeaderSilence => "leader-silence",
             PeerTimer::InitLimit => "init-limit",
             PeerTimer::HalfTick => "half-tick",
+            PeerTimer::ReadOnly => "read-only",
         }
     }
 }

@@ -10,11 +10,12 @@ use super::leader::{Leader, Turn};
 use super::learner::Learner;
 use super::member::Member;
 use super::peer::{PeerMessage, PeerTimer};
+use super::read_only::ReadOnly;
 use super::serving::Serving;
-use super::settings::Settings;
+use super::settings::{Settings, Switch};
 use super::vote::{Notification, Round, Standing};
-use super::words::{Fact, Message, Timer, Words, Write};
-use crate::sim::{Event, Outbox, ProcessId};
+use super::words::{Fact, Flaw, Message, Request, Timer, Words, Write};
+use crate::sim::{Event, Outbox, ProcessId, Span};
 
 /// One running server of an ensemble.
 // Source: QuorumPeer.run.
@@ -22,7 +23,13 @@ use crate::sim::{Event, Outbox, ProcessId};
 pub struct QuorumPeer {
     member: Member,
     role: PeerRole,
+    /// What it serves while it looks, if it may.
+    read_only: Option<Box<ReadOnly>>,
 }
+
+/// For how long at least a server looks before it serves reads.
+// Source: QuorumPeer.run (case LOOKING).
+const READ_ONLY_GRACE: Span = Span::secs(2);
 
 /// What it does at the moment. `Looking` becomes one of the others; these become `Looking`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -45,7 +52,7 @@ impl QuorumPeer {
     ) -> QuorumPeer {
         let mut member = Member::boot(place, settings, disk);
         let role = look(&mut member, out);
-        QuorumPeer { member, role }
+        QuorumPeer { member, role, read_only: None }
     }
 
     /// The server stops; its disk remains.
@@ -106,7 +113,7 @@ impl QuorumPeer {
     /// Its clients, if it may have any.
     pub fn serving(&self) -> Option<&Serving> {
         match &self.role {
-            PeerRole::Looking(_) => None,
+            PeerRole::Looking(_) => self.read_only.as_ref().map(|served| served.serving()),
             PeerRole::Leading(leader) => Some(leader.serving()),
             PeerRole::Learning(learner) => Some(learner.serving()),
         }
@@ -114,9 +121,11 @@ impl QuorumPeer {
 
     /// Takes one event.
     pub fn handle(&mut self, event: Event<Words>, out: &mut Outbox<'_, Words>) {
-        if let Event::Failed(write) = event {
-            return self.failed(write, out);
-        }
+        let event = match event {
+            Event::Failed(write) => return self.failed(write, out),
+            Event::Request(Request::Break(flaw)) => return self.break_down(flaw, out),
+            event => event,
+        };
         if let Event::Written(Write::Epochs(written)) = event {
             let epochs = self.member.disk.epochs;
             self.member.disk.epochs = epochs.raised_to(written);
@@ -131,7 +140,8 @@ impl QuorumPeer {
         }
         let turn = match &mut self.role {
             PeerRole::Looking(looking) => {
-                let decision = while_looking(looking, event, out);
+                let rest = serve_reads(&mut self.read_only, &mut self.member, event, out);
+                let decision = rest.and_then(|event| while_looking(looking, event, out));
                 return self.decided(decision, out);
             }
             PeerRole::Leading(leader) => leader.handle(event, &mut self.member, out),
@@ -165,6 +175,9 @@ impl QuorumPeer {
     fn decided(&mut self, decision: Option<Decision>, out: &mut Outbox<'_, Words>) {
         let Some(Decision { vote, round }) = decision else { return };
         let member = &mut self.member;
+        if let Some(mut served) = self.read_only.take() {
+            served.end(member, out);
+        }
         for timer in PeerTimer::ALL {
             out.disarm(timer);
         }
@@ -204,6 +217,18 @@ impl QuorumPeer {
         }
     }
 
+    /// An error in its code shows.
+    ///
+    /// Real: from 3.4.7 and 3.5.1 on most threads that end take the server's role with them
+    /// (`ZooKeeperCriticalThread`, ZOOKEEPER-1907); here nobody notices, as before, and as in what
+    /// was overlooked then (ZOOKEEPER-4712).
+    fn break_down(&mut self, flaw: Flaw, out: &mut Outbox<'_, Words>) {
+        self.member.flaw = Some(flaw);
+        if flaw == Flaw::Requests {
+            out.tell(Fact::ThreadDied {});
+        }
+    }
+
     /// A role has ended.
     fn look_again(&mut self, out: &mut Outbox<'_, Words>) {
         match &mut self.role {
@@ -218,12 +243,44 @@ impl QuorumPeer {
 
 fn look(member: &mut Member, out: &mut Outbox<'_, Words>) -> PeerRole {
     member.lookings += 1;
+    if member.settings.read_only_mode == Switch::On {
+        out.arm(PeerTimer::ReadOnly, member.settings.tick_time.max(READ_ONLY_GRACE));
+    }
     member.round = Round(member.round.0 + 1);
     let place = (member.me, member.ensemble.clone());
     PeerRole::Looking(Looking::start(place, member.round, member.own_vote(), out))
 }
 
-/// Whoever looks serves nobody: learners find no leader here, clients no server.
+/// Takes what is a read-only server's, and gives back the rest.
+// Source: QuorumPeer.run (case LOOKING), ReadOnlyZooKeeperServer.
+fn serve_reads(
+    read_only: &mut Option<Box<ReadOnly>>,
+    member: &mut Member,
+    event: Event<Words>,
+    out: &mut Outbox<'_, Words>,
+) -> Option<Event<Words>> {
+    match (event, read_only) {
+        (Event::Timer(Timer::Peer(PeerTimer::ReadOnly)), read_only) => {
+            let mut served =
+                read_only.take().unwrap_or_else(|| Box::new(ReadOnly::start(member, out)));
+            served.end_silent(member, out);
+            out.arm(PeerTimer::ReadOnly, member.settings.tick_time);
+            *read_only = Some(served);
+        }
+        (Event::Message { from, message }, Some(served))
+            if matches!(message, Message::Connect(_) | Message::Request { .. }) =>
+        {
+            served.hear(from, message, member, out);
+        }
+        (Event::Hangup { peer }, Some(served)) if member.ensemble.id_of(peer).is_none() => {
+            served.lose(peer, member);
+        }
+        (event, _) => return Some(event),
+    }
+    None
+}
+
+/// Whoever looks serves nobody else: learners find no leader here, clients no server.
 fn while_looking(
     looking: &mut Looking,
     event: Event<Words>,

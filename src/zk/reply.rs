@@ -154,6 +154,18 @@ pub struct ConnectReply {
     pub session: SessionId,
     /// To continue it later.
     pub password: Password,
+    /// What the server takes.
+    pub access: Access,
+}
+
+/// What a server that serves takes. `isro` spells it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Access {
+    /// Reads and writes.
+    #[default]
+    ReadWrite,
+    /// Reads, because it has no quorum.
+    ReadOnly,
 }
 
 /// The body of a reply; which one depends on the request.

@@ -416,4 +416,6 @@ pub struct Connect {
     pub session: super::stat::SessionId,
     /// Proof that it is the client's session.
     pub password: Password,
+    /// Is the client content with reads, if there is no quorum?
+    pub can_be_read_only: bool,
 }

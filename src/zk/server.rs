@@ -8,11 +8,12 @@ use super::database::{Database, Disk};
 use super::ensemble::{Ensemble, ServerId};
 use super::front::Front;
 use super::quorum_peer::{PeerRole, QuorumPeer};
+use super::reply::Access;
 use super::serving::Serving;
 use super::session::Tracker;
 use super::settings::Settings;
 use super::standalone::Standalone;
-use super::words::{Request, Words};
+use super::words::{Fact, Message, Request, Words};
 use crate::sim::{Event, Outbox, Process};
 
 /// One server process.
@@ -24,6 +25,17 @@ pub struct Server {
     /// While it runs in an ensemble, its role holds the disk.
     disk: Disk,
     role: Role,
+    /// What somebody has done to the file `myid`.
+    myid: Option<MyId>,
+}
+
+/// What is in the file `myid` if it is not the server's number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum MyId {
+    /// This number.
+    Number(u8),
+    /// There is no such file.
+    Missing,
 }
 
 /// What a server is at the moment.
@@ -45,13 +57,13 @@ impl Server {
 
     /// A server without an ensemble that finds `disk`.
     pub fn on_disk(settings: Settings, disk: Disk) -> Server {
-        Server { settings, place: None, disk, role: Role::Down }
+        Server { settings, place: None, disk, role: Role::Down, myid: None }
     }
 
     /// The server `me` of an ensemble, whose disk is empty.
     pub fn of_ensemble(me: ServerId, ensemble: Ensemble, settings: Settings) -> Server {
         let place = Some((me, ensemble));
-        Server { settings, place, disk: Disk::default(), role: Role::Down }
+        Server { settings, place, disk: Disk::default(), role: Role::Down, myid: None }
     }
 
     /// Whether it belongs to no ensemble.
@@ -111,6 +123,20 @@ impl Server {
         }
     }
 
+    /// What it takes, if it serves.
+    pub fn access(&self) -> Option<Access> {
+        self.front().map(Front::access).filter(|access| {
+            let serves = self.peer().is_none_or(|peer| peer.epoch().is_some());
+            serves || *access == Access::ReadOnly
+        })
+    }
+
+    /// The same with this in its file `myid`.
+    pub fn set_myid(&mut self, myid: MyId) {
+        let own = self.place.as_ref().map(|(me, _)| MyId::Number(me.0));
+        self.myid = Some(myid).filter(|_| own != Some(myid));
+    }
+
     /// Its clients, if it serves.
     pub fn front(&self) -> Option<&Front> {
         match &self.role {
@@ -123,6 +149,9 @@ impl Server {
 
 impl Server {
     fn boot(&mut self, out: &mut Outbox<'_, Words>) {
+        if let (Some(myid), Some((_, ensemble))) = (self.myid, &self.place) {
+            return refuse(myid, ensemble, out);
+        }
         self.role = match self.place.clone() {
             None => {
                 let role = Standalone::start(self.settings, &mut self.disk, out);
@@ -136,6 +165,24 @@ impl Server {
     }
 }
 
+/// A server that is not who its file says does not get far.
+///
+/// Real: it tries for three seconds to listen at another's address, and talks meanwhile; with
+/// `quorumListenOnAllIPs` it succeeds, and connections of two servers of one id replace each other;
+/// here it ends at once.
+// Source: QuorumPeerConfig.setupMyId, QuorumPeer.start, QuorumCnxManager.Listener.run;
+// ExitCode.INVALID_INVOCATION, UNEXPECTED_ERROR, UNABLE_TO_BIND_QUORUM_PORT.
+fn refuse(myid: MyId, ensemble: &Ensemble, out: &mut Outbox<'_, Words>) {
+    let known = |number| ensemble.addresses().iter().any(|address| address.id.0 == number);
+    let (found, why, code) = match myid {
+        MyId::Missing => ("-".into(), "missing", 2),
+        MyId::Number(number) if known(number) => (number.to_string(), "taken", 14),
+        MyId::Number(number) => (number.to_string(), "unknown", 1),
+    };
+    out.tell(Fact::MyIdRefused { found: found.into(), why });
+    out.exit(code);
+}
+
 impl Process for Server {
     type Words = Words;
 
@@ -144,6 +191,9 @@ impl Process for Server {
             (Event::Boot, _) => self.boot(out),
             (Event::Request(Request::Stop), _) => out.exit(0),
             (_, Role::Down) => {}
+            (Event::Message { from, message: Message::AskAccess }, _) => {
+                out.send(from, Message::Access(self.access()));
+            }
             (event, Role::Standalone(role)) => role.handle(event, &mut self.disk, out),
             (event, Role::Peer(peer)) => peer.handle(event, out),
         }

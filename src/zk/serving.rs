@@ -23,7 +23,7 @@ use super::member::Member;
 use super::path::Path;
 use super::prep::Submission;
 use super::reads::Caller;
-use super::reply::{Answer, Error, OpResult};
+use super::reply::{Access, Answer, Error, OpResult};
 use super::request::{Class, Connect, Op};
 use super::session::{SessionNumbers, password_of};
 use super::stat::{Bytes, Millis, SessionId};
@@ -91,6 +91,11 @@ impl Serving {
         Serving { front: Front::default(), numbers, lines: OrdMap::new() }
     }
 
+    /// The same for those who are content with reads.
+    pub fn read_only(me: ServerId, now: SimTime) -> Serving {
+        Serving { front: Front::read_only(), ..Serving::new(me, now) }
+    }
+
     /// Its connections.
     pub fn front(&self) -> &Front {
         &self.front
@@ -118,6 +123,13 @@ impl Serving {
         out: &mut Outbox<'_, Words>,
     ) -> Option<Upward> {
         self.lose(peer, member);
+        if !self.front.admits(peer, member.settings.max_client_cnxns, out) {
+            return None;
+        }
+        if self.front.access() == Access::ReadOnly && !connect.can_be_read_only {
+            out.hangup(peer);
+            return None;
+        }
         let (seen, last) = (connect.last_zxid, member.database.last_zxid);
         if seen > last {
             out.tell(Fact::ClientRefused { seen, last });
@@ -154,6 +166,29 @@ impl Serving {
         Upward::Submit(Submission { session, cxid: 0, op, ids: Arc::from([]) })
     }
 
+    /// A new client is accepted with a session of this server's own, which no other knows.
+    // Source: LocalSessionTracker.
+    pub fn accept_locally(&mut self, session: SessionId, out: &mut Outbox<'_, Words>) {
+        let Some(id) = self.front.connection_of(session).map(|connection| connection.id) else {
+            return;
+        };
+        self.take_handed(id, 0);
+        self.front.accept(id, out);
+    }
+
+    /// The client of such a session has closed it.
+    pub fn close_locally(
+        &mut self,
+        peer: ProcessId,
+        xid: i32,
+        member: &mut Member,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let Some(id) = self.front.connection(peer).map(|connection| connection.id) else { return };
+        self.reply(id, xid, Ok(Answer::Nothing), member, out);
+        self.close(id, member, out);
+    }
+
     /// The leader's answer about a session that a client wants to continue.
     // Source: ZooKeeperServer.finishSessionInit, Learner.validateSession.
     pub fn revalidated(&mut self, session: SessionId, valid: bool, out: &mut Outbox<'_, Words>) {
@@ -172,7 +207,7 @@ impl Serving {
     }
 
     /// A client's request. `verdict` is what the leader, if this is the leader, says of the session
-    /// to requests that make no txn.
+    /// to requests that make no txn, and what a read-only server says of all that it does not do.
     // Source: ZooKeeperServer.processPacket, submitRequestNow.
     pub fn request(
         &mut self,
@@ -184,6 +219,9 @@ impl Serving {
     ) -> Option<Upward> {
         let connection = self.front.hear(peer, out.now())?;
         if connection.stage == ConnectionStage::Opening {
+            return None;
+        }
+        if member.is_stuck() {
             return None;
         }
         let (length, limit) = (op.frame_len(), member.settings.jute_maxbuffer);
@@ -203,7 +241,7 @@ impl Serving {
                 self.close(connection.id, member, out);
                 None
             }
-            (Class::Write, _) | (Class::Sync, Ok(())) => {
+            (Class::Write | Class::Sync, Ok(())) => {
                 let work = match &op {
                     Op::Sync { path } => Work::Syncing(path.clone()),
                     _ => Work::Handed,
@@ -244,7 +282,7 @@ impl Serving {
     /// Applies a committed txn, fires watches, and answers if it was asked for here.
     // Source: CommitProcessor.run, FinalRequestProcessor.processRequest.
     pub fn apply(&mut self, txn: &Arc<Txn>, member: &mut Member, out: &mut Outbox<'_, Words>) {
-        let Applied { result, fired } = member.apply(txn);
+        let Applied { result, fired } = member.apply(txn, out);
         self.front.deliver(fired, out);
         let connection = self.front.connection_of(txn.session).map(|connection| connection.id);
         let asked_here = connection.filter(|id| self.take_handed(*id, txn.cxid).is_some());

@@ -28,6 +28,12 @@ pub struct Settings {
     pub jute_maxbuffer: u64,
     /// `snapCount`: about how many txns go by between two snapshots.
     pub snap_count: u64,
+    /// `maxClientCnxns`: how many connections one address may have; zero is no limit.
+    pub max_client_cnxns: u32,
+    /// `readonlymode.enabled`: are reads served while it looks for a leader?
+    pub read_only_mode: Switch,
+    /// `zookeeper.testingonly.initialZxid`: where the counter of each epoch begins.
+    pub initial_zxid: u32,
 }
 
 /// On or off.
@@ -52,6 +58,9 @@ impl Default for Settings {
             enforce_quota: Switch::Off,
             jute_maxbuffer: 0xfffff,
             snap_count: 100_000,
+            max_client_cnxns: 0,
+            read_only_mode: Switch::Off,
+            initial_zxid: 0,
         }
     }
 }

@@ -8,7 +8,7 @@ use super::cli::{Act, Cli};
 use super::client::{Birth, Client, Config, Notice, State};
 use super::ensemble::Address;
 use super::path::Path;
-use super::reply::{Answer, Error};
+use super::reply::{Access, Answer, Error};
 use super::request::{Create, Op, mode};
 use super::settings::Switch;
 use super::stat::{Bytes, SessionId};
@@ -20,6 +20,8 @@ use crate::sim::{Event, Outbox, Process};
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Shell {
     config: Config,
+    /// What its server must take at least (`zkCli.sh -r`).
+    least: Access,
     /// What it asks before anything else.
     first: Arc<[Op]>,
     client: Option<Client<Asked>>,
@@ -59,6 +61,7 @@ impl Shell {
         let cli = Cli::new(&names.join(","), Switch::On);
         Shell {
             config,
+            least: Access::ReadWrite,
             first,
             client: None,
             left: SessionId::NONE,
@@ -66,6 +69,11 @@ impl Shell {
             cli,
             then: Then::Exit(0),
         }
+    }
+
+    /// The same, content with a server that only serves reads if `least` is that.
+    pub fn content_with(self, least: Access) -> Shell {
+        Shell { least, ..self }
     }
 
     /// The same without prompts.
@@ -104,7 +112,11 @@ impl Shell {
     }
 
     fn begin(&mut self, out: &mut Outbox<'_, Words>) {
-        let mut client = Client::new(self.config.clone());
+        let client = Client::new(self.config.clone());
+        let mut client = match self.least {
+            Access::ReadWrite => client,
+            Access::ReadOnly => client.content_with_reads(),
+        };
         client.open(out);
         self.client = Some(client);
     }
@@ -150,6 +162,7 @@ impl Shell {
                     self.first.clone().iter().for_each(|op| self.ask(op.clone(), By::Script, out));
                 }
             }
+            Notice::ConnectedReadOnly { .. } => self.cli.hear("ConnectedReadOnly", "None", "null"),
             Notice::Disconnected => self.cli.hear("Disconnected", "None", "null"),
             Notice::WatchRemoved { kind, path, .. } => {
                 self.cli.hear("SyncConnected", kind.name(), &path);
@@ -209,7 +222,7 @@ impl Shell {
     fn close(&mut self, then: Then, out: &mut Outbox<'_, Words>) {
         self.then = then;
         match &mut self.client {
-            Some(client) if matches!(client.state(), State::Connecting | State::Connected) => {
+            Some(client) if client.state().is_alive() => {
                 let notices = client.close(out);
                 notices.into_iter().for_each(|notice| self.notice(notice, out));
             }

@@ -152,6 +152,9 @@ impl Standalone {
     // Source: ZooKeeperServer.processConnectRequest.
     fn connect(&mut self, peer: ProcessId, connect: Connect, out: &mut Outbox<'_, Words>) {
         self.lose(peer);
+        if !self.front.admits(peer, self.settings.max_client_cnxns, out) {
+            return;
+        }
         if connect.last_zxid > self.database.last_zxid {
             let (seen, last) = (connect.last_zxid, self.database.last_zxid);
             out.tell(Fact::ClientRefused { seen, last });
@@ -455,7 +458,13 @@ mod tests {
     fn hello() -> Message {
         let (last_zxid, password) = Default::default();
         let timeout = Millis(4000);
-        Message::Connect(Connect { last_zxid, timeout, session: SessionId::NONE, password })
+        Message::Connect(Connect {
+            last_zxid,
+            timeout,
+            session: SessionId::NONE,
+            password,
+            can_be_read_only: false,
+        })
     }
 
     struct Run {

@@ -12,7 +12,7 @@ use super::ensemble::ServerId;
 use super::epochs::{Epoch, Epochs};
 use super::path::Path;
 use super::peer::{PeerMessage, PeerTimer};
-use super::reply::{Answer, ConnectReply, Error, EventKind, WatchEvent};
+use super::reply::{Access, Answer, ConnectReply, Error, EventKind, WatchEvent};
 use super::request::{Connect, Op};
 use super::stat::{Millis, Owner, SessionId};
 use super::sync::Way;
@@ -45,6 +45,12 @@ pub enum Message {
     Event(WatchEvent),
     /// Between servers.
     Peer(PeerMessage),
+    /// The four-letter word `isro`, by which a client looks for a server that takes writes.
+    ///
+    /// Real: it has a connection of its own; here it shares the link, because it says all itself.
+    AskAccess,
+    /// The answer to it: `rw`, `ro` or `null`.
+    Access(Option<Access>),
 }
 
 /// The answer to a request.
@@ -103,6 +109,21 @@ pub enum Request {
     Ask(Op),
     /// Of a shell: a line is typed.
     Type(Arc<str>),
+    /// Of a server: an error in its code shows.
+    Break(Flaw),
+}
+
+/// An error in a server's code that does not end its process.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Flaw {
+    /// The thread that takes requests has ended, and nobody notices.
+    // Source: ZOOKEEPER-1907, ZOOKEEPER-4712.
+    Requests,
+    /// The next end of a session will take none of its ephemerals from this server's tree.
+    // Source: ZOOKEEPER-2355, ZOOKEEPER-4837.
+    SessionEnd,
+    /// That has happened, and is to go into a snapshot with the next write.
+    Ghost,
 }
 
 crate::facts! {
@@ -150,6 +171,14 @@ crate::facts! {
         },
         "frame-too-long" => FrameTooLong { session: SessionId, length: u64, limit: u64 },
         "request-refused" => RequestRefused { session: SessionId, error: Error, zxid: Zxid },
+        "read-only-started" => ReadOnlyStarted { zxid: Zxid },
+        "zk-connected-read-only" => ConnectedReadOnly { session: SessionId, server: ServerId },
+        "majority-found" => MajorityFound { server: ServerId },
+        "too-many-connections" => TooManyConnections { limit: u32 },
+        "zxid-rolled-over" => ZxidRolledOver { epoch: Epoch },
+        "thread-died" => ThreadDied {},
+        "digest-mismatch" => DigestMismatch { zxid: Zxid },
+        "myid-refused" => MyIdRefused { found: Arc<str>, why: &'static str },
     }
 }
 
@@ -177,6 +206,8 @@ impl Vocabulary for Words {
             Message::Reply(_) => "reply",
             Message::Event(_) => "watch-event",
             Message::Peer(message) => message.name(),
+            Message::AskAccess => "isro",
+            Message::Access(_) => "isro-answer",
         }
     }
 
@@ -194,6 +225,7 @@ impl Vocabulary for Words {
             Request::Stop => "stop",
             Request::Ask(op) => op.name(),
             Request::Type(_) => "type",
+            Request::Break(_) => "break",
         }
     }
 }

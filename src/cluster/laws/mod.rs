@@ -88,6 +88,7 @@ use Check::{Process, Record as Told, Rest, RestingServers, Servers, Tree};
 use Real::{ByChoice, Nobody, Releases, While};
 
 const BY_HAND: Real = ByChoice("law.real.hand");
+const GHOSTS: Real = ByChoice("law.real.ghosts");
 const ZOMBIES: Real =
     Releases(|release| !release.controller_writes_are_fenced(), "law.real.zombies");
 const EMPTY_ISRS: Real = Releases(Release::isrs_may_be_empty, "law.real.empty-isrs");
@@ -167,10 +168,10 @@ laws! {
     "Z4" "zxids-have-no-gaps" Nobody Servers(laws::zxids_have_no_gaps);
     "Z6" "applied-is-on-a-quorum" Nobody Servers(laws::applied_is_on_a_quorum);
     "Z8" "epochs-are-in-order" Nobody Servers(laws::epochs_are_in_order);
-    "Z10" "equal-zxids-mean-equal-trees" Nobody RestingServers(laws::equal_trees);
+    "Z10" "equal-zxids-mean-equal-trees" GHOSTS RestingServers(laws::equal_trees);
     "Z12" "znodes-have-parents" Nobody Tree(zk::znodes_have_parents);
     "Z13" "zxids-are-in-order" Nobody Tree(zk::zxids_are_in_order);
-    "Z15" "ephemerals-have-sessions" Nobody Tree(zk::ephemerals_have_sessions);
+    "Z15" "ephemerals-have-sessions" GHOSTS Tree(zk::ephemerals_have_sessions);
     "Z16" "sessions-get-their-time" Nobody Told(zk::sessions_get_their_time);
     "Z17" "clients-never-go-back" Nobody Process(zk::clients_never_go_back);
     "Z28" "votes-only-rise" Nobody Process(zk::votes_only_rise);

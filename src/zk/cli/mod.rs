@@ -144,6 +144,7 @@ impl Cli {
         let state = match state {
             State::Connecting => "CONNECTING",
             State::Connected => "CONNECTED",
+            State::ConnectedReadOnly => "CONNECTEDREADONLY",
             State::Closed | State::Expired => "CLOSED",
             State::AuthFailed => "AUTH_FAILED",
         };
@@ -267,7 +268,7 @@ impl Cli {
             }
             _ => {}
         }
-        if !matches!(state, State::Connecting | State::Connected) {
+        if !state.is_alive() {
             self.print(Hand::Command, "Not connected\n");
             return Ok(None);
         }

@@ -347,6 +347,7 @@ fn hello() -> Connect {
         timeout: Millis(30_000),
         session: SessionId::NONE,
         password: Password(0),
+        can_be_read_only: false,
     }
 }
 

@@ -199,9 +199,10 @@ impl Stage {
             PeerTimer::Finalize => u8::MAX,
             PeerTimer::Connect => self.budget.retries,
             PeerTimer::HalfTick => self.budget.ticks,
-            PeerTimer::VoteAgain | PeerTimer::LeaderSilence | PeerTimer::InitLimit => {
-                self.budget.timeouts
-            }
+            PeerTimer::VoteAgain
+            | PeerTimer::LeaderSilence
+            | PeerTimer::InitLimit
+            | PeerTimer::ReadOnly => self.budget.timeouts,
         }
     }
 
@@ -220,7 +221,10 @@ impl Stage {
                 PeerTimer::Finalize => {}
                 PeerTimer::Connect => budget.retries -= 1,
                 PeerTimer::HalfTick => budget.ticks -= 1,
-                PeerTimer::VoteAgain | PeerTimer::LeaderSilence | PeerTimer::InitLimit => {
+                PeerTimer::VoteAgain
+                | PeerTimer::LeaderSilence
+                | PeerTimer::InitLimit
+                | PeerTimer::ReadOnly => {
                     budget.timeouts -= 1;
                 }
             },

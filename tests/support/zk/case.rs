@@ -185,7 +185,7 @@ impl Play {
         let timeout = Millis(number("timeout").ok_or("no timeout")?);
         let last_zxid = Zxid(number("last_zxid").unwrap_or(0));
         let socket = self.bench.socket();
-        let connect = Connect { last_zxid, timeout, session, password };
+        let connect = Connect { last_zxid, timeout, session, password, can_be_read_only: false };
         self.bench.request(socket, Request::Send(vec![Message::Connect(connect)]));
         self.bench.settle();
         let before = self.clients.remove(label);

@@ -154,6 +154,7 @@ impl Program {
                     continue;
                 }
                 Notice::Connected { .. } => session("SyncConnected"),
+                Notice::ConnectedReadOnly { .. } => session("ConnectedReadOnly"),
                 Notice::Disconnected => session("Disconnected"),
                 Notice::Expired => session("Expired"),
                 Notice::Closed if self.client.state() == State::AuthFailed => session("AuthFailed"),
@@ -283,6 +284,7 @@ impl Play {
             return Ok(match self.at(id).client.state() {
                 State::Connecting => "CONNECTING",
                 State::Connected => "CONNECTED",
+                State::ConnectedReadOnly => "CONNECTEDREADONLY",
                 State::Closed | State::Expired => "CLOSED",
                 State::AuthFailed => "AUTH_FAILED",
             }

@@ -55,6 +55,7 @@ fn over(tick: u64, timeout: u64, offset: u64) -> Option<u64> {
         timeout: Millis(timeout.cast_signed()),
         session: SessionId::NONE,
         password: Password::default(),
+        can_be_read_only: false,
     };
     bench.request(socket, Request::Send(vec![Message::Connect(connect)]));
     let started = bench.now();

@@ -1,0 +1,108 @@
+//! What a server serves while it looks for a leader, if `readonlymode.enabled`: reads, to clients
+//! that are content with them.
+//!
+//! *Invariant: it changes nothing that is agreed upon. When it ends, all its clients are gone and
+//! all their watches.*
+
+use super::member::Member;
+use super::reply::Error;
+use super::request::{Class, Op};
+use super::serving::{Serving, Upward};
+use super::watch::WatchTable;
+use super::words::{Fact, Message, Words};
+use crate::sim::{Outbox, ProcessId};
+
+/// A server that has no quorum and answers reads all the same.
+// Source: ReadOnlyZooKeeperServer, ReadOnlyRequestProcessor.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct ReadOnly {
+    serving: Serving,
+}
+
+impl ReadOnly {
+    /// Begins to serve what the server has.
+    pub fn start(member: &Member, out: &mut Outbox<'_, Words>) -> ReadOnly {
+        out.tell(Fact::ReadOnlyStarted { zxid: member.database.last_zxid });
+        ReadOnly { serving: Serving::read_only(member.me, out.now()) }
+    }
+
+    /// Its clients.
+    pub fn serving(&self) -> &Serving {
+        &self.serving
+    }
+
+    /// A client says something.
+    pub fn hear(
+        &mut self,
+        from: ProcessId,
+        message: Message,
+        member: &mut Member,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        match message {
+            Message::Connect(connect) => {
+                let upward = self.serving.connect(from, &connect, member, out);
+                self.settle(upward, member, out);
+            }
+            Message::Request { xid, op } => self.request(from, xid, op, member, out),
+            _ => {}
+        }
+    }
+
+    /// What a leader would have to decide. A new session is this server's own, and ends with it.
+    ///
+    /// Real: from 3.7 on only local sessions are taken, so that `localSessionsEnabled` must be on
+    /// as well, and a client with a global one is sent away (ZOOKEEPER-3864); here as up to 3.6,
+    /// because all sessions are global, but nothing of a global one is changed.
+    // Source: ZooKeeperServer.reopenSession, createSession.
+    fn settle(&mut self, upward: Option<Upward>, member: &Member, out: &mut Outbox<'_, Words>) {
+        match upward {
+            Some(Upward::Submit(submission)) => {
+                self.serving.accept_locally(submission.session, out);
+            }
+            Some(Upward::Revalidate { session, .. }) => {
+                let valid = member.database.sessions.contains_key(&session);
+                self.serving.revalidated(session, valid, out);
+            }
+            None => {}
+        }
+    }
+
+    // Source: ReadOnlyRequestProcessor.run.
+    fn request(
+        &mut self,
+        from: ProcessId,
+        xid: i32,
+        op: Op,
+        member: &mut Member,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let Some((session, _)) = self.serving.session_of(from) else { return };
+        if op == Op::CloseSession && !member.database.sessions.contains_key(&session) {
+            return self.serving.close_locally(from, xid, member, out);
+        }
+        let verdict = match op.class() {
+            Class::Write | Class::Sync => Err(Error::NotReadOnly),
+            _ => Ok(()),
+        };
+        self.serving.request(from, (xid, op), verdict, member, out);
+    }
+
+    /// The client has hung up.
+    pub fn lose(&mut self, peer: ProcessId, member: &mut Member) {
+        self.serving.lose(peer, member);
+    }
+
+    /// Hangs up on those of whom nothing was heard for too long.
+    pub fn end_silent(&mut self, member: &mut Member, out: &mut Outbox<'_, Words>) {
+        self.serving.end_silent(member, out);
+    }
+
+    /// Hangs up on everybody: there is a leader.
+    // Source: ReadOnlyZooKeeperServer.shutdown.
+    pub fn end(&mut self, member: &mut Member, out: &mut Outbox<'_, Words>) {
+        self.serving.close_all(out);
+        member.database.data_watches = WatchTable::default();
+        member.database.child_watches = WatchTable::default();
+    }
+}
