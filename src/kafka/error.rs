@@ -4,7 +4,7 @@
 //!
 //! *Invariant: an answer without an error says `Ok`; there is no error called "none".*
 
-use std::fmt;
+use super::release::Release;
 
 macro_rules! errors {
     ($(
@@ -22,14 +22,9 @@ macro_rules! errors {
                 match self { $(Error::$name => $code),* }
             }
 
-            /// The name in the protocol.
-            pub fn name(self) -> &'static str {
-                match self { $(Error::$name => $text),* }
-            }
-
-            /// The Java exception that a client throws.
-            pub fn exception(self) -> &'static str {
-                match self { $(Error::$name => $class),* }
+            /// The newest name in the protocol, and the Java exception that a client throws.
+            fn newest(self) -> (&'static str, &'static str) {
+                match self { $(Error::$name => ($text, $class)),* }
             }
 
             /// What a client does about it.
@@ -170,9 +165,35 @@ errors! {
     UnstableOffsetCommit = 88, "UNSTABLE_OFFSET_COMMIT", "UnstableOffsetCommitException", Retry;
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+impl Error {
+    /// The name that the protocol of that release has for it.
+    pub fn name(self, release: Release) -> &'static str {
+        self.former(release).unwrap_or(self.newest()).0
+    }
+
+    /// The Java exception that a client of that release throws.
+    pub fn exception(self, release: Release) -> &'static str {
+        self.former(release).unwrap_or(self.newest()).1
+    }
+
+    /// Both, where that release has others than the newest. The number has never changed.
+    fn former(self, release: Release) -> Option<(&'static str, &'static str)> {
+        let of_groups = release.errors_speak_of_groups();
+        match self {
+            Error::NotLeaderOrFollower if !release.errors_speak_of_followers() => {
+                Some(("NOT_LEADER_FOR_PARTITION", "NotLeaderForPartitionException"))
+            }
+            Error::CoordinatorLoadInProgress if of_groups => {
+                Some(("GROUP_LOAD_IN_PROGRESS", "GroupLoadInProgressException"))
+            }
+            Error::CoordinatorNotAvailable if of_groups => {
+                Some(("GROUP_COORDINATOR_NOT_AVAILABLE", "GroupCoordinatorNotAvailableException"))
+            }
+            Error::NotCoordinator if of_groups => {
+                Some(("NOT_COORDINATOR_FOR_GROUP", "NotCoordinatorForGroupException"))
+            }
+            _ => None,
+        }
     }
 }
 
@@ -183,8 +204,17 @@ mod tests {
     #[test]
     fn an_error_has_its_name_its_exception_and_its_remedy() {
         let error = Error::NotLeaderOrFollower;
-        assert_eq!((error.code(), error.to_string()), (6, "NOT_LEADER_OR_FOLLOWER".into()));
-        assert_eq!(error.remedy(), Remedy::Refresh);
-        assert_eq!(Error::MemberIdRequired.exception(), "MemberIdRequiredException");
+        assert_eq!((error.code(), error.remedy()), (6, Remedy::Refresh));
+        let check = |error: Error, release, name, exception| {
+            assert_eq!((error.name(release), error.exception(release)), (name, exception));
+        };
+        use Release::{V0_10_2_2, V1_1_1, V2_3_1, V2_8_2};
+        check(error, V2_8_2, "NOT_LEADER_OR_FOLLOWER", "NotLeaderOrFollowerException");
+        check(error, V2_3_1, "NOT_LEADER_FOR_PARTITION", "NotLeaderForPartitionException");
+        let error = Error::NotCoordinator;
+        check(error, V1_1_1, "NOT_COORDINATOR", "NotCoordinatorException");
+        check(error, V0_10_2_2, "NOT_COORDINATOR_FOR_GROUP", "NotCoordinatorForGroupException");
+        let error = Error::StaleControllerEpoch;
+        check(error, V0_10_2_2, "STALE_CONTROLLER_EPOCH", "ControllerMovedException");
     }
 }

@@ -111,6 +111,11 @@ impl Partitioner {
         }
     }
 
+    /// The one of that name.
+    pub fn by_name(name: &str) -> Option<Partitioner> {
+        Partitioner::ALL.into_iter().find(|partitioner| partitioner.name() == name)
+    }
+
     /// The partition for a key, or that any will do.
     // Source: DefaultPartitioner (Java); rdkafka_msg.c, rd_kafka_msg_partitioner_*
     pub fn choose(self, key: Option<&[u8]>, partitions: i32) -> Choice {

@@ -226,6 +226,19 @@ impl Release {
         self >= Release::V2_8_2
     }
 
+    /// Whether a broker that does not lead a partition is told from one that does not follow it
+    /// either by no error.
+    // Source: Errors.NOT_LEADER_OR_FOLLOWER, KAFKA-10223 (2.6)
+    pub fn errors_speak_of_followers(self) -> bool {
+        self >= Release::V2_8_2
+    }
+
+    /// Whether coordinators are those of groups, by the names of errors.
+    // Source: Errors.NOT_COORDINATOR_FOR_GROUP …, before KIP-98 (0.11)
+    pub fn errors_speak_of_groups(self) -> bool {
+        self <= Release::V0_10_2_2
+    }
+
     /// Whether a broker whose id is taken dies with words of advice, rather than ZooKeeper's.
     // Source: ZkUtils.registerBrokerInZk (0.8 to 1.0); KafkaZkClient.registerBroker (1.1)
     pub fn registering_throws_advice(self) -> bool {

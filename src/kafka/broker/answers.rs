@@ -100,7 +100,7 @@ impl Running {
     ) {
         match request {
             Request::LeaderAndIsr(request) => {
-                let response = match self.refuse(request.order, "leader-and-isr", out) {
+                let response = match self.refuse(request.order, "leader-and-isr", site, out) {
                     Some(error) => {
                         LeaderAndIsrResponse { error: Some(error), partition_errors: Vec::new() }
                     }
@@ -109,7 +109,7 @@ impl Running {
                 self.answer(caller, response, out);
             }
             Request::StopReplica(request) => {
-                let response = match self.refuse(request.order, "stop-replica", out) {
+                let response = match self.refuse(request.order, "stop-replica", site, out) {
                     Some(error) => {
                         StopReplicaResponse { error: Some(error), partition_errors: Vec::new() }
                     }
@@ -144,13 +144,15 @@ impl Running {
         &self,
         order: Order,
         name: &'static str,
+        site: Site<'_>,
         out: &mut Outbox<'_, Words>,
     ) -> Option<Error> {
         if order.broker_epoch >= self.controller.broker_epoch() {
             return None;
         }
         let error = Error::StaleBrokerEpoch;
-        let (from, words) = (order.controller_id, Text::from(error.name()));
+        let name_of_error = Text::from(error.name(site.settings.release));
+        let (from, words) = (order.controller_id, name_of_error);
         out.tell(BrokerFact::OrderRefused { order: name, from, error: words });
         Some(error)
     }
@@ -164,7 +166,7 @@ impl Running {
         out: &mut Outbox<'_, Words>,
     ) {
         let stale = self.replicas.is_stale(request.order, "update-metadata", out);
-        let error = match self.refuse(request.order, "update-metadata", out) {
+        let error = match self.refuse(request.order, "update-metadata", site, out) {
             None if stale => Some(Error::StaleControllerEpoch),
             refused => refused,
         };

@@ -86,7 +86,7 @@ impl Consumer {
             }
             Error::RebalanceInProgress => {
                 self.member.must_rejoin(self.member.standing);
-                Some(error.exception())
+                Some(error.exception(self.settings.release))
             }
             Error::UnknownMemberId => {
                 self.member.forget_all();
@@ -96,7 +96,7 @@ impl Consumer {
                 self.member.must_rejoin(Standing::Unjoined);
                 Some("CommitFailedException")
             }
-            other => (other.remedy() == Remedy::Fail).then_some(other.exception()),
+            other => (other.remedy() == Remedy::Fail).then_some(other.exception(self.settings.release)),
         };
         match (occasion, thrown) {
             (Occasion::Asked, Some(exception)) => {

@@ -259,7 +259,7 @@ impl Consumer {
                 self.rest(out);
             }
             Error::CoordinatorLoadInProgress | Error::RebalanceInProgress => self.rest(out),
-            other => self.throw(other.exception(), out),
+            other => self.throw(other.exception(self.settings.release), out),
         }
     }
 
@@ -307,7 +307,7 @@ impl Consumer {
                         self.lose_coordinator(out);
                         self.rest(out);
                     }
-                    other => self.throw(other.exception(), out),
+                    other => self.throw(other.exception(self.settings.release), out),
                 }
             }
         }
@@ -392,7 +392,7 @@ impl Consumer {
             Some(Error::UnknownMemberId) => self.member.forget_all(),
             Some(other) => {
                 self.member.forget_all();
-                self.throw(other.exception(), out);
+                self.throw(other.exception(self.settings.release), out);
             }
         }
     }

@@ -282,7 +282,7 @@ impl Consumer {
         }
         out.arm(ConsumerTimer::Metadata, self.settings.metadata_max_age);
         if let Some((_, error)) = errors.iter().find(|(_, e)| *e == Error::InvalidTopic) {
-            self.throw(error.exception(), out);
+            self.throw(error.exception(self.settings.release), out);
         }
         self.compare_with_snapshot();
     }
@@ -311,7 +311,7 @@ impl Consumer {
                 }
             }
             Ok(_) => self.rest(out),
-            Err(error) if error.remedy() == Remedy::Fail => self.throw(error.exception(), out),
+            Err(error) if error.remedy() == Remedy::Fail => self.throw(error.exception(self.settings.release), out),
             Err(_) => self.rest(out),
         }
     }

@@ -293,14 +293,14 @@ impl Consumer {
     ) {
         match error {
             Error::OffsetOutOfRange if self.settings.auto_offset_reset == OffsetReset::None => {
-                self.throw(error.exception(), out);
+                self.throw(error.exception(self.settings.release), out);
             }
             Error::OffsetOutOfRange => {
                 if let Some(reading) = self.partitions.get_mut(&answer.partition) {
                     reading.position = Position::ToBeReset;
                 }
             }
-            error if error.remedy() == Remedy::Fail => self.throw(error.exception(), out),
+            error if error.remedy() == Remedy::Fail => self.throw(error.exception(self.settings.release), out),
             _ => self.want_metadata(out),
         }
     }

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use super::words::{Keyless, ProducerSettings, ToSend};
 use crate::kafka::client::{ClusterView, Shown};
 use crate::kafka::id::{ProducerEpoch, ProducerId, TopicName, TopicPartition};
-use crate::kafka::partitioner::{self, Choice, Partitioner};
+use crate::kafka::partitioner::{self, Choice};
 use crate::kafka::record::{Content, ProducerStamp, Record, RecordBatch};
 use crate::kafka::words::Words;
 use crate::sim::{Draw, OrdMap, Outbox, SimTime, Span};
@@ -102,7 +102,7 @@ impl Accumulator {
         let key = record.key.as_ref().map(|key| key.as_bytes());
         let chosen = record
             .partition
-            .map_or_else(|| Partitioner::Java.choose(key, count), Choice::Partition);
+            .map_or_else(|| settings.partitioner.choose(key, count), Choice::Partition);
         let partition = match chosen {
             Choice::Partition(partition) => partition,
             Choice::Free => {
@@ -121,7 +121,7 @@ impl Accumulator {
         out: &mut Outbox<'_, Words>,
     ) -> i32 {
         let run = self.runs.get(&record.topic).copied();
-        let next = match settings.keyless {
+        let next = match settings.keyless() {
             Keyless::RoundRobin => {
                 let mut start = || out.draw(ROUND_ROBIN_START, 0..1 << 31);
                 let turn = run.map_or_else(|| u32::try_from(start()).unwrap_or(0), |run| run.turn);
@@ -136,6 +136,7 @@ impl Accumulator {
                 Some(run) => run,
                 None => drawn(None, (count, available), out),
             },
+            Keyless::Drawn => drawn(None, (count, available), out),
         };
         let bytes = next.bytes + size(record);
         self.runs.insert(record.topic.clone(), Run { bytes, ..next });

@@ -411,9 +411,9 @@ impl Producer {
                 Some(Err(error)) if error.remedy() == Remedy::Fail => {
                     self.accumulator.done(&partition);
                     if error == Error::ProducerFenced {
-                        self.doom(error.exception());
+                        self.doom(error.exception(self.settings.release));
                     }
-                    self.fail(&partition, &batch, error.exception(), out);
+                    self.fail(&partition, &batch, error.exception(self.settings.release), out);
                 }
                 Some(Err(error)) => self.send_again(partition, batch, error, out),
                 None => self.send_again(partition, batch, Error::RequestTimedOut, out),
@@ -435,9 +435,10 @@ impl Producer {
             return self.fail(&partition, &batch, "TimeoutException", out);
         }
         if batch.attempts - batch.refused > self.settings.retries {
-            return self.fail(&partition, &batch, error.exception(), out);
+            return self.fail(&partition, &batch, error.exception(self.settings.release), out);
         }
-        let fact = ProducerFact::SendAgain { partition: partition.clone(), error: error.name() };
+        let told = error.name(self.settings.release);
+        let fact = ProducerFact::SendAgain { partition: partition.clone(), error: told };
         out.tell(fact);
         self.accumulator.put_back(partition, batch);
         self.metadata_wanted |= error.remedy() == Remedy::Refresh;

@@ -365,7 +365,7 @@ impl Producer {
         };
         let is_fatal = matches!(error, Error::ProducerFenced | Error::InvalidTxnState)
             || matches!(question, Question::Init | Question::End);
-        let error = error.exception();
+        let error = error.exception(self.settings.release);
         match is_fatal {
             true => self.doom(error),
             false => self.spoil(error),

@@ -8,6 +8,7 @@ use crate::kafka::client::{Partitions, Shown};
 use crate::kafka::id::TopicPartition;
 use crate::kafka::id::{ClientId, GroupId, Offset, ProducerEpoch, ProducerId, TopicName};
 use crate::kafka::message::Acks;
+use crate::kafka::partitioner::Partitioner;
 use crate::kafka::release::Release;
 use crate::kafka::words::{Brokers, Text};
 use crate::sim::{ProcessId, Span};
@@ -21,12 +22,19 @@ pub enum Keyless {
     StickyBatch,
     /// One partition for `batch.size` bytes, then any (3.3+).
     StickyBytes,
+    /// Any, drawn for each record (librdkafka).
+    // Real: since 1.6 one of the `_random` partitioners keeps to what was drawn for
+    // sticky.partitioning.linger.ms (10 ms); here each record is drawn for, because the records of
+    // one producer are mostly further apart.
+    Drawn,
 }
 
 /// A producer's settings, by their real names in snake case.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub struct ProducerSettings {
+    /// Of which release it is.
+    pub release: Release,
     /// Known brokers, to begin with.
     pub bootstrap_servers: Arc<[ProcessId]>,
     pub client_id: ClientId,
@@ -44,8 +52,8 @@ pub struct ProducerSettings {
     pub batch_size: u32,
     pub max_in_flight_requests_per_connection: u32,
     pub metadata_max_age: Span,
-    /// How records without a key find their partition: a matter of the release.
-    pub keyless: Keyless,
+    /// Which partitioner it has; what that leaves open is a matter of the release.
+    pub partitioner: Partitioner,
     /// What it sends by itself, over and over.
     pub steady: Option<Steady>,
 }
@@ -75,6 +83,7 @@ impl ProducerSettings {
     // Source: org.apache.kafka.clients.producer.ProducerConfig
     pub fn new(client: &str, bootstrap: impl Into<Arc<[ProcessId]>>) -> ProducerSettings {
         ProducerSettings {
+            release: Release::V3_9_1,
             bootstrap_servers: bootstrap.into(),
             client_id: client.into(),
             acks: Acks::All,
@@ -91,14 +100,22 @@ impl ProducerSettings {
             batch_size: 16_384,
             max_in_flight_requests_per_connection: 5,
             metadata_max_age: Span::secs(300),
-            keyless: Keyless::StickyBytes,
+            partitioner: Partitioner::Java,
             steady: None,
+        }
+    }
+
+    /// How records without a key find their partition.
+    pub fn keyless(&self) -> Keyless {
+        match self.partitioner {
+            Partitioner::Java => self.release.keyless(),
+            _ => Keyless::Drawn,
         }
     }
 
     /// The same, as a producer of that release has them.
     pub fn of_release(self, release: Release) -> ProducerSettings {
-        let mut settings = ProducerSettings { keyless: release.keyless(), ..self };
+        let mut settings = ProducerSettings { release, ..self };
         if !release.clients_are_careful() {
             (settings.acks, settings.enable_idempotence) = (Acks::Leader, false);
         }
@@ -133,6 +150,7 @@ impl ProducerSettings {
             "linger.ms" => self.linger = ms()?,
             "batch.size" => self.batch_size = value.parse().ok()?,
             "metadata.max.age.ms" => self.metadata_max_age = pause()?,
+            "partitioner" => self.partitioner = Partitioner::by_name(value)?,
             "max.in.flight.requests.per.connection" => {
                 let many = value.parse().ok().filter(|many| *many > 0)?;
                 self.max_in_flight_requests_per_connection = many;

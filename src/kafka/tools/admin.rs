@@ -110,7 +110,7 @@ fn default_message(error: Error) -> &'static str {
         Error::PreferredLeaderNotAvailable => "The preferred leader was not available.",
         Error::UnsupportedVersion => "The version of API is not supported.",
         Error::NoReassignmentInProgress => "No partition reassignment is in progress.",
-        other => other.name(),
+        other => other.name(Release::V3_9_1),
     }
 }
 

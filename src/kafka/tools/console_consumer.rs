@@ -136,7 +136,7 @@ fn join(group: &GroupId, topic: &TopicName, admin: &mut Admin<'_>) -> Result<Str
          (org.apache.kafka.tools.consumer.ConsoleConsumer)\n\
          {}: {}\nProcessed a total of 0 messages\n",
         logged_settings(),
-        error.name(),
+        error.name(admin.release()),
         why.exception.class(admin.release()),
         why.message
     ))

@@ -31,9 +31,9 @@ impl Exception {
     pub fn class(self, release: Release) -> String {
         let (package, name) = match self {
             Exception::Refusal(error) if release.topics_tool_is_the_first() => {
-                ("kafka.common", error.exception())
+                ("kafka.common", error.exception(release))
             }
-            Exception::Refusal(error) => ("org.apache.kafka.common.errors", error.exception()),
+            Exception::Refusal(error) => ("org.apache.kafka.common.errors", error.exception(release)),
             Exception::IllegalArgument => ("java.lang", "IllegalArgumentException"),
             Exception::NumberFormat => ("java.lang", "NumberFormatException"),
             Exception::Config => ("org.apache.kafka.common.config", "ConfigException"),
