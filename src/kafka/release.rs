@@ -239,6 +239,20 @@ impl Release {
         self <= Release::V0_10_2_2
     }
 
+    /// Whether a sticky assignor minds what a member of an older generation still holds: nobody
+    /// else gets it before that member has given it up.
+    // Source: KAFKA-14639 (3.5), AbstractStickyAssignor.allSubscriptionsEqual
+    pub fn old_claims_are_minded(self) -> bool {
+        self >= Release::V3_9_1
+    }
+
+    /// Whether what a member holds travels with the generation of the group that it was last in,
+    /// and not with that in which it got it.
+    // Source: KIP-792 (3.4); before, CooperativeStickyAssignor.onAssignment (KAFKA-12984)
+    pub fn subscriptions_name_generations(self) -> bool {
+        self >= Release::V3_9_1
+    }
+
     /// Whether a broker whose id is taken dies with words of advice, rather than ZooKeeper's.
     // Source: ZkUtils.registerBrokerInZk (0.8 to 1.0); KafkaZkClient.registerBroker (1.1)
     pub fn registering_throws_advice(self) -> bool {

@@ -72,6 +72,10 @@ const LARGER: [(&str, &str, u64); 3] = [
     (SEGMENT_MS.1, "log.roll.hours", 3_600_000),
 ];
 
+/// How much of `__consumer_offsets` is read at once by who takes a partition of it over.
+// Source: GroupCoordinatorConfig.OFFSETS_LOAD_BUFFER_SIZE_CONFIG
+pub const LOAD_BUFFER: (&str, &str) = ("offsets.load.buffer.size", "5242880");
+
 /// What a broker's file may say of logs beside `log.segment.bytes`, and what holds if it does not.
 pub const SETTINGS: &[(&str, &str)] = &[
     (POLICY.1, POLICY.2),
@@ -88,6 +92,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     CLEANER_BACKOFF,
     (DIRTY.1, DIRTY.2),
     (TOMBSTONES.1, TOMBSTONES.2),
+    LOAD_BUFFER,
 ];
 
 /// Refuses what such a setting cannot be.
@@ -103,6 +108,7 @@ pub fn check(name: &'static str, value: &str) -> Result<(), SettingError> {
         _ if name == LARGER[0].1 || name == LARGER[1].1 => (is_int(-1) && value != "0", AGE),
         _ if name == RETENTION_CHECK.0 || name == SEGMENT_MS.1 => (is_long(1), POSITIVE),
         _ if name == LARGER[2].1 => (is_int(1), POSITIVE),
+        _ if name == LOAD_BUFFER.0 => (is_int(1), POSITIVE),
         _ if name == INDEX_INTERVAL.1 => (is_int(0), "a number of at least 0"),
         CLEANER => (matches!(value, "true" | "false"), "true or false"),
         _ => (is_long(0), "a number of at least 0"),

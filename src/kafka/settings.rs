@@ -140,6 +140,13 @@ impl Settings {
 /// A setting that only old releases have: it is kept among the others.
 const LAG_MAX_MESSAGES: &str = "replica.lag.max.messages";
 
+/// No setting, but a property of the JVM: on which system the broker runs.
+const SYSTEM: &str = "os.name";
+
+/// How long a disk takes for one `offsets.load.buffer.size`.
+// Real: as long as it needs, and most of the time goes into reading what it says; here 20 ms.
+const BUFFER_READ: Span = Span::ms(20);
+
 impl Settings {
     /// How often it is looked whether followers have fallen behind.
     // Source: ReplicaManager.startup (isr-expiration)
@@ -153,6 +160,18 @@ impl Settings {
     pub fn replica_lag_max_messages(&self) -> Option<u64> {
         let set = self.others.get(LAG_MAX_MESSAGES).and_then(|text| text.parse().ok());
         self.release.lag_is_counted_in_messages().then_some(set.unwrap_or(4000))
+    }
+
+    /// How long it takes to read so much of `__consumer_offsets`, the first buffer apart.
+    // Source: GroupMetadataManager.doLoadGroupsAndOffsets
+    pub fn loading_takes(&self, bytes: u64) -> Span {
+        let buffer = segments::value(segments::LOAD_BUFFER.0, self);
+        BUFFER_READ * (bytes / buffer.and_then(|text| text.parse().ok()).unwrap_or(u64::MAX))
+    }
+
+    /// Whether the broker's files are Windows's, where nothing can be renamed that is open.
+    pub fn locks_open_files(&self) -> bool {
+        self.others.get(SYSTEM).is_some_and(|name| name.starts_with("Windows"))
     }
 
     /// The same with the defaults of that release.
@@ -210,6 +229,7 @@ macro_rules! by_name {
                         };
                         self.$field = read::$kind(value).map_err(wrong)?;
                     })*
+                    SYSTEM => {}
                     LAG_MAX_MESSAGES => {
                         let name = LAG_MAX_MESSAGES;
                         let wrong =
@@ -316,7 +336,8 @@ impl Settings {
     /// Whether [`Settings::set`] takes it.
     pub fn knows(name: &str) -> bool {
         let of_logs = segments::SETTINGS.iter().any(|(known, _)| *known == name);
-        of_logs || Self::NAMES.contains(&name) || Self::OF_LONE.contains(&name)
+        let own = Self::NAMES.contains(&name) || name == SYSTEM;
+        of_logs || own || Self::OF_LONE.contains(&name)
     }
 
     fn lone_value(&self, name: &str) -> Option<String> {

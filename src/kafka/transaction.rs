@@ -334,7 +334,7 @@ mod table {
             let outcome = match change(&known) {
                 Ok(Some(next)) => format!("{} {}", next.state.name(), next.producer_epoch),
                 Ok(None) => "nothing".into(),
-                Err(error) => error.name(Release::V3_9_1).to_owned(),
+                Err(error) => error.name(crate::kafka::release::Release::V3_9_1).to_owned(),
             };
             assert_eq!(outcome, expected, "after {}", state.name());
         }

@@ -93,6 +93,8 @@ pub enum BrokerTimer {
     LogRetention,
     /// Old values of keys are to be looked for.
     LogCleaner,
+    /// This partition of the offsets topic has been read.
+    LoadOffsets(i32),
 }
 
 /// What is being written to disks.
@@ -179,6 +181,9 @@ crate::facts! {
         "segments-deleted" => SegmentsDeleted { partition: TopicPartition, segments: i32, start: Offset },
         "log-begun-anew" => LogBegunAnew { partition: TopicPartition, leader: BrokerId, from: Offset, start: Offset },
         "log-cleaned" => LogCleaned { partition: TopicPartition, kept: u64, of: u64 },
+        "log-dir-failed" => LogDirFailed { partition: TopicPartition },
+        "offsets-loading" => OffsetsLoading { partition: TopicPartition, bytes: u64 },
+        "offsets-loaded" => OffsetsLoaded { partition: TopicPartition, ms: u64 },
     }
 }
 
@@ -281,6 +286,7 @@ impl BrokerTimer {
             BrokerTimer::Flush => "flush",
             BrokerTimer::LogRetention => "log-retention",
             BrokerTimer::LogCleaner => "log-cleaner",
+            BrokerTimer::LoadOffsets(_) => "load-offsets",
         }
     }
 }

@@ -14,6 +14,7 @@ use zootrope::kafka::id::{BrokerId, Generation, LeaderEpoch, TopicName, TopicPar
 use zootrope::kafka::java_hash;
 use zootrope::kafka::partitioner::{self, Choice, Partitioner, ScalaAbsolute};
 use zootrope::kafka::placement::{Candidate, Deal, place};
+use zootrope::kafka::release::Release;
 
 use super::{Played, Player, Tally};
 
@@ -107,7 +108,7 @@ fn group_assignment(case: AssignorCase) -> Outcome {
         Assignor::by_name(&case.assignor).ok_or(format!("no assignor {}", case.assignor))?;
     let members: Vec<Subscriber> = case.members.iter().map(subscriber).collect();
     let came: BTreeMap<String, Pairs> = assignor
-        .assign(&counts(case.topics.clone()), &members)
+        .assign(&counts(case.topics.clone()), &members, Release::V3_9_1)
         .into_iter()
         .map(|(member, given)| (member.to_string(), pairs(&given)))
         .collect();

@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 
 use super::id::{Generation, MemberId, TopicName, TopicPartition};
 use super::java_hash;
+use super::release::Release;
 use crate::sim::{OrdMap, sort};
 
 mod cooperative_sticky;
@@ -88,13 +89,18 @@ impl Assignor {
         }
     }
 
-    /// Divides the partitions.
-    pub fn assign(self, counts: &PartitionCounts, members: &[Subscriber]) -> GroupAssignment {
+    /// Divides the partitions, as a leader of that release does.
+    pub fn assign(
+        self,
+        counts: &PartitionCounts,
+        members: &[Subscriber],
+        release: Release,
+    ) -> GroupAssignment {
         match self {
             Assignor::Range => range::assign(counts, members),
             Assignor::RoundRobin => round_robin::assign(counts, members),
-            Assignor::Sticky => sticky::assign(counts, members),
-            Assignor::CooperativeSticky => cooperative_sticky::assign(counts, members),
+            Assignor::Sticky => sticky::assign(counts, members, release),
+            Assignor::CooperativeSticky => cooperative_sticky::assign(counts, members, release),
         }
     }
 }

@@ -9,11 +9,16 @@
 use super::{GroupAssignment, PartitionCounts, Subscriber, general_sticky, subscribed};
 use crate::kafka::id::{Generation, MemberId, TopicPartition};
 use crate::kafka::java_hash::{self, Filling};
+use crate::kafka::release::Release;
 use crate::sim::{OrdMap, OrdSet, sort};
 
 // Source: AbstractStickyAssignor.assignPartitions (3.9, KIP-54, KAFKA-9987)
-pub(super) fn assign(counts: &PartitionCounts, members: &[Subscriber]) -> GroupAssignment {
-    target(counts, members).shares
+pub(super) fn assign(
+    counts: &PartitionCounts,
+    members: &[Subscriber],
+    release: Release,
+) -> GroupAssignment {
+    target(counts, members, release).shares
 }
 
 /// What members are to have in the end, and what is on its way from one to another.
@@ -22,8 +27,8 @@ pub(super) struct Target {
     pub(super) in_transfer: OrdSet<TopicPartition>,
 }
 
-pub(super) fn target(counts: &PartitionCounts, members: &[Subscriber]) -> Target {
-    let claims = Claims::of(counts, members);
+pub(super) fn target(counts: &PartitionCounts, members: &[Subscriber], release: Release) -> Target {
+    let claims = Claims::of(counts, members, release);
     let same_topics = |member: &Subscriber| {
         let wanted: OrdSet<_> = member.topics.iter().collect();
         wanted == members[0].topics.iter().collect()
@@ -49,9 +54,14 @@ pub(super) struct Claims {
 }
 
 impl Claims {
-    /// A partition claimed twice belongs to the claim of the newer generation, or to nobody.
-    // Source: AbstractStickyAssignor.allSubscriptionsEqual
-    fn of(counts: &PartitionCounts, members: &[Subscriber]) -> Claims {
+    /// A partition claimed twice belongs to the claim of the newer generation, or to nobody. Before
+    /// 3.5 members of an older generation than the newest have no claims at all.
+    // Source: AbstractStickyAssignor.allSubscriptionsEqual (2.8, 3.5)
+    fn of(counts: &PartitionCounts, members: &[Subscriber], release: Release) -> Claims {
+        let newest = members.iter().map(|member| member.generation).max();
+        let counts_for = |member: &&Subscriber| {
+            release.old_claims_are_minded() || Some(member.generation) == newest
+        };
         let topics: OrdSet<_> = subscribed(counts, members).into_iter().map(|(t, _)| t).collect();
         let mut owners: OrdMap<&TopicPartition, &Subscriber> = OrdMap::new();
         let mut claims = Claims {
@@ -59,7 +69,7 @@ impl Claims {
             disputed: OrdSet::new(),
             max_generation: Generation::NONE,
         };
-        for member in members {
+        for member in members.iter().filter(counts_for) {
             claims.max_generation = claims.max_generation.max(member.generation);
             for partition in member.owned.iter().filter(|p| topics.contains(&p.topic)) {
                 claims.take(partition, member, owners.get(partition).copied());

@@ -10,10 +10,11 @@ use crate::kafka::group::{Caller as Member, Desk, GroupTimer, Wish};
 use crate::kafka::id::{CONSUMER_OFFSETS, TopicPartition};
 use crate::kafka::message::RequestMessage;
 use crate::kafka::record::{ProducerStamp, RecordBatch};
+use crate::kafka::record_size::batch_size;
 use crate::kafka::replicas::{Note, Waiter};
 use crate::kafka::wire::Caller;
-use crate::kafka::words::Words;
-use crate::sim::{Outbox, SimTime};
+use crate::kafka::words::{BrokerFact, BrokerTimer, Words};
+use crate::sim::{Outbox, SimTime, Span};
 
 impl Running {
     pub(super) fn group_request(
@@ -135,6 +136,7 @@ impl Running {
             }
             Note::LeadsTransactions(number) => self.lead_transactions(number, site, out),
             Note::LeavesTransactions(number) => self.resign_transactions(number, site),
+            Note::LeadsOffsets(number) => self.lead_offsets(number, site, out),
             note => self.note_for_groups(note, site, out),
         }
     }
@@ -143,17 +145,48 @@ impl Running {
         self.at_desk(site, out, |broker, desk| match note {
             Note::Stored(id, outcome) => broker.groups.stored(id, outcome, desk),
             Note::LeavesOffsets(partition) => broker.groups.resign(partition, desk),
-            Note::LeadsOffsets(number) => {
-                let tp = TopicPartition::new(CONSUMER_OFFSETS, number);
-                let partition = broker.replicas.partition(&tp);
-                let (records, open) =
-                    partition.map(|partition| partition.log.decided()).unwrap_or_default();
-                broker.groups.lead(number, &records, desk);
-                for (producer, records) in &open {
-                    broker.groups.lead_open(*producer, records, desk);
-                }
-            }
             _ => {}
+        });
+    }
+
+    /// Takes a partition of the offsets topic over, once it is read.
+    fn lead_offsets(&mut self, number: i32, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        let partition = TopicPartition::new(CONSUMER_OFFSETS, number);
+        let log = self.replicas.partition(&partition).map(|replica| &replica.log);
+        let bytes = log.map_or(0, |log| log.batches().map(batch_size).sum());
+        let takes = site.settings.loading_takes(bytes);
+        if takes == Span::ZERO {
+            return self.load_groups(number, site, out);
+        }
+        out.tell(BrokerFact::OffsetsLoading { partition, bytes });
+        out.arm(BrokerTimer::LoadOffsets(number), takes);
+        self.at_desk(site, out, |broker, desk| broker.groups.load(number, desk));
+    }
+
+    /// A partition of the offsets topic has been read.
+    pub(super) fn offsets_read(
+        &mut self,
+        number: i32,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let Some(since) = self.groups.loads_since(number) else { return };
+        let ms = out.now().since(since).as_ms();
+        let partition = TopicPartition::new(CONSUMER_OFFSETS, number);
+        out.tell(BrokerFact::OffsetsLoaded { partition, ms });
+        self.load_groups(number, site, out);
+    }
+
+    fn load_groups(&mut self, number: i32, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        self.at_desk(site, out, |broker, desk| {
+            let tp = TopicPartition::new(CONSUMER_OFFSETS, number);
+            let partition = broker.replicas.partition(&tp);
+            let (records, open) =
+                partition.map(|partition| partition.log.decided()).unwrap_or_default();
+            broker.groups.lead(number, &records, desk);
+            for (producer, records) in &open {
+                broker.groups.lead_open(*producer, records, desk);
+            }
         });
     }
 

@@ -375,8 +375,7 @@ impl Running {
         match self.phase {
             Phase::Starting(_) => self.start(site, out),
             Phase::Serving | Phase::Stopping(_) => {
-                let event = ControllerEvent::RegisterBrokerAndReelect;
-                self.controller.put(event, turn!(self, site, out));
+                self.controller.session(turn!(self, site, out));
                 self.configs.session(turn!(self, site, out));
                 if site.settings.release.leaders_write_isrs() {
                     self.replicas.session(turn!(self, site, out));
@@ -451,6 +450,7 @@ impl Running {
             BrokerTimer::Loopback | BrokerTimer::Flush => {}
             BrokerTimer::LogRetention => self.replicas.delete_old_segments(turn),
             BrokerTimer::LogCleaner => self.replicas.clean_logs(turn),
+            BrokerTimer::LoadOffsets(number) => self.offsets_read(number, site, out),
         }
     }
 

@@ -304,8 +304,7 @@ impl Running {
             Phase::Starting(Step::Backoff) => self.register(site, out),
             Phase::Starting(_) => {}
             Phase::Serving | Phase::Stopping(_) => {
-                let event = ControllerEvent::RegisterBrokerAndReelect;
-                self.controller.put(event, turn!(self, site, out));
+                self.controller.register_again(turn!(self, site, out));
             }
         }
     }

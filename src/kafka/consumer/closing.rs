@@ -96,7 +96,9 @@ impl Consumer {
                 self.member.must_rejoin(Standing::Unjoined);
                 Some("CommitFailedException")
             }
-            other => (other.remedy() == Remedy::Fail).then_some(other.exception(self.settings.release)),
+            other => {
+                (other.remedy() == Remedy::Fail).then_some(other.exception(self.settings.release))
+            }
         };
         match (occasion, thrown) {
             (Occasion::Asked, Some(exception)) => {

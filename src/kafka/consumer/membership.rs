@@ -159,9 +159,12 @@ impl Consumer {
     /// What it tells the leader; the eager sticky assignor adds what it had, given up as that is.
     fn subscription(&self, assignor: Assignor) -> Subscription {
         let (last, last_generation) = &self.member.last_share;
+        let named = self.settings.release.subscriptions_name_generations();
+        let held = || self.partitions.keys().cloned().collect();
         let (owned_partitions, generation_id) = match assignor {
             Assignor::Sticky => (last.to_vec(), *last_generation),
-            _ => (self.partitions.keys().cloned().collect(), self.member.generation),
+            Assignor::CooperativeSticky if !named => (held(), *last_generation),
+            _ => (held(), self.member.generation),
         };
         let mut topics = self.settings.topics.clone();
         sort::sort(&mut topics);
@@ -274,7 +277,7 @@ impl Consumer {
         let counts = self.view.counts(&self.member.group_topics);
         let subscribers: Vec<Subscriber> = members.iter().map(subscriber).collect();
         let assignor = self.member.protocol.expect("the coordinator chose one of ours");
-        let shares = assignor.assign(&counts, &subscribers);
+        let shares = assignor.assign(&counts, &subscribers, self.settings.release);
         self.member.snapshot = Some(counts);
         self.sync(shares.into_iter().map(|(id, share)| (id, share.into())).collect(), out);
     }

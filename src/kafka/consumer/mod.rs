@@ -311,7 +311,9 @@ impl Consumer {
                 }
             }
             Ok(_) => self.rest(out),
-            Err(error) if error.remedy() == Remedy::Fail => self.throw(error.exception(self.settings.release), out),
+            Err(error) if error.remedy() == Remedy::Fail => {
+                self.throw(error.exception(self.settings.release), out)
+            }
             Err(_) => self.rest(out),
         }
     }

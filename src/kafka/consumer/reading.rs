@@ -300,7 +300,9 @@ impl Consumer {
                     reading.position = Position::ToBeReset;
                 }
             }
-            error if error.remedy() == Remedy::Fail => self.throw(error.exception(self.settings.release), out),
+            error if error.remedy() == Remedy::Fail => {
+                self.throw(error.exception(self.settings.release), out)
+            }
             _ => self.want_metadata(out),
         }
     }

@@ -60,6 +60,8 @@ pub enum Step {
     Claimed(ControllerEpoch, i32),
     /// Takes what is there now that it seems lost.
     Disputed(ControllerEpoch),
+    /// Has waited for its own znode of another session to go (0.8).
+    Backoff,
 }
 
 impl BrokerEpoch {
@@ -176,14 +178,17 @@ impl Registration {
     // Source: CheckedEphemeral.getAfterNodeExists; KAFKA-7165;
     // ZkUtils.createEphemeralPathExpectConflictHandleZKBug (0.8.2)
     pub fn in_the_way(&mut self, replies: &Replies, turn: &mut Turn<'_, '_>) -> Registered {
+        let waits = turn.settings.release.brokers_wait_for_their_ids();
+        // Who registers twice in a session takes its znode for that of another (KAFKA-1387).
+        let known = waits && self.session == turn.zk.session();
         match data(&replies[0]) {
             None => Registered::Ask(self.write(turn)),
             // The write had been done, and its answer was lost with the connection.
-            Some((_, stat)) if stat.ephemeral_owner == turn.zk.session() => {
+            Some((_, stat)) if stat.ephemeral_owner == turn.zk.session() && !known => {
                 self.is_own(BrokerEpoch::of(stat, turn.settings.release), turn);
                 Registered::Yes
             }
-            Some((written, _)) if turn.settings.release.brokers_wait_for_their_ids() => {
+            Some((written, _)) if waits => {
                 let own = |znode: BrokerZnode| {
                     (znode.host, znode.port) == (turn.settings.host.clone(), turn.settings.port)
                 };
@@ -228,7 +233,7 @@ impl Controller {
             Step::Register => self.ask(self.registration.writes(turn), Step::Registered, turn),
             Step::Registered => self.registered(replies, turn),
             Step::InTheWay => self.in_the_way(replies, turn),
-            Step::Removed => self.next(Step::Register),
+            Step::Removed | Step::Backoff => self.next(Step::Register),
             Step::Reelect => self.next_all([Step::MaybeResign.into(), Step::Run.into()]),
             Step::MaybeResign => self.look(Step::Looked, turn),
             Step::Looked => self.looked(replies, turn),
@@ -253,7 +258,7 @@ impl Controller {
         match self.registration.written(replies, turn) {
             Registered::Yes => self.next(Step::Reelect),
             Registered::Ask(op) => self.ask(vec![op], Step::InTheWay, turn),
-            Registered::Wait => wait(turn),
+            Registered::Wait => self.wait(turn),
             Registered::Taken => self.warn("NodeExists", turn),
         }
     }
@@ -263,7 +268,7 @@ impl Controller {
             Registered::Yes => self.next(Step::Reelect),
             Registered::Ask(op @ Op::Delete { .. }) => self.ask(vec![op], Step::Removed, turn),
             Registered::Ask(op) => self.ask(vec![op], Step::Registered, turn),
-            Registered::Wait => wait(turn),
+            Registered::Wait => self.wait(turn),
             Registered::Taken => self.warn("NodeExists", turn),
         }
     }
@@ -284,6 +289,27 @@ impl Controller {
             true => self.read_epoch(turn),
             false => self.looked(replies, turn),
         }
+    }
+
+    /// The broker tries to register again after a session's time. The thread that hears of sessions
+    /// and watches sleeps until then, so everything else has to wait.
+    // Source: ZkUtils.createEphemeralPathExpectConflictHandleZKBug (0.8.2), in ZkEventThread
+    // Real: notes of changed settings wait, too; here what concerns the controller does, because
+    // that is what is missed.
+    fn wait(&mut self, turn: &mut Turn<'_, '_>) {
+        turn.out.arm(BrokerTimer::RegisterAgain, turn.settings.zookeeper_session_timeout);
+        self.work.asked = Some(Step::Backoff.into());
+    }
+
+    /// It has waited for that long.
+    pub(super) fn has_waited(&self) -> bool {
+        self.work.asked == Some(Step::Backoff.into())
+    }
+
+    /// Whether it is about to register.
+    pub(super) fn is_registering(&self) -> bool {
+        let steps = [Step::Registered, Step::InTheWay, Step::Removed, Step::Backoff];
+        steps.into_iter().any(|step| self.work.asked == Some(step.into()))
     }
 
     fn looked(&mut self, replies: &Replies, turn: &mut Turn<'_, '_>) {
@@ -450,9 +476,4 @@ impl Controller {
 fn controller_in(reply: &crate::kafka::zookeeper::Reply) -> BrokerId {
     let znode = found(reply, ControllerZnode::decode);
     znode.map_or(BrokerId::NONE, |znode| znode.broker)
-}
-
-/// The broker tries to register again after a session's time.
-fn wait(turn: &mut Turn<'_, '_>) {
-    turn.out.arm(BrokerTimer::RegisterAgain, turn.settings.zookeeper_session_timeout);
 }

@@ -202,6 +202,8 @@ pub struct Controller {
     queue: VecDeque<ControllerEvent>,
     work: Work,
     registration: Registration,
+    /// How often it was about to register when the session ended (0.8).
+    unfinished: u32,
 }
 
 impl Ask {
@@ -256,6 +258,7 @@ impl Controller {
             queue: VecDeque::new(),
             work: Work::default(),
             registration,
+            unfinished: 0,
         }
     }
 
@@ -319,8 +322,27 @@ impl Controller {
     /// The session has expired: whatever was being done is void, and so is what waited.
     // Source: ControllerEventManager.clearAndPut(Expire)
     pub fn expire(&mut self, turn: &mut Turn<'_, '_>) {
+        if self.release.brokers_wait_for_their_ids() {
+            self.unfinished += u32::from(self.is_registering());
+        }
         self.drop_everything(turn);
         self.put(ControllerEvent::Expire, turn);
+    }
+
+    /// There is another session: the broker registers, and as often as it was about to do so in
+    /// earlier ones, for that goes on in whatever session there is.
+    // Source: ZkClient.fireNewSessionEvents, retryUntilConnected (KAFKA-1387)
+    pub fn session(&mut self, turn: &mut Turn<'_, '_>) {
+        for _ in 0..=std::mem::take(&mut self.unfinished) {
+            self.put(ControllerEvent::RegisterBrokerAndReelect, turn);
+        }
+    }
+
+    /// The broker has waited for the znode that is in its way.
+    pub fn register_again(&mut self, turn: &mut Turn<'_, '_>) {
+        if self.has_waited() {
+            self.answered(Vec::new(), turn);
+        }
     }
 
     /// Takes the answers to what it asked of ZooKeeper.

@@ -68,6 +68,9 @@ impl GroupCoordinator {
     ) {
         let group = ask.member.group_id.clone();
         if let Err(error) = self.speaks_for(&group) {
+            // What the generation has come to is lost: its members begin anew.
+            let lost = error == Error::CoordinatorLoadInProgress;
+            let error = if lost { Error::RebalanceInProgress } else { error };
             return answer::synced(caller, Err(error), desk);
         }
         match self.turn(&group, desk) {
@@ -85,7 +88,9 @@ impl GroupCoordinator {
     ) {
         let group = ask.member.group_id.clone();
         if let Err(error) = self.speaks_for(&group) {
-            return answer::heartbeat(caller, Some(error), desk);
+            // Nobody is missed while the group is not known yet.
+            let refused = (error != Error::CoordinatorLoadInProgress).then_some(error);
+            return answer::heartbeat(caller, refused, desk);
         }
         let error = match self.turn(&group, desk) {
             Some(mut turn) => turn.heartbeat(&ask.member).err(),

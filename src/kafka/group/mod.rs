@@ -14,7 +14,7 @@ use super::id::{Generation, GroupId, ProducerEpoch, ProducerId, TopicPartition};
 use super::java_hash;
 use super::message::Request;
 use super::record::{Content, Record};
-use crate::sim::{OrdMap, OrdSet, Span};
+use crate::sim::{OrdMap, OrdSet, SimTime, Span};
 
 mod answer;
 mod desk;
@@ -115,6 +115,8 @@ impl Ledger {
 pub struct GroupCoordinator {
     settings: GroupSettings,
     led: OrdSet<i32>,
+    /// Those that are being read, since when.
+    loading: OrdMap<i32, SimTime>,
     groups: OrdMap<GroupId, Arc<Group>>,
     ledger: Ledger,
 }
@@ -133,6 +135,7 @@ impl GroupCoordinator {
         GroupCoordinator {
             settings,
             led: OrdSet::new(),
+            loading: OrdMap::new(),
             groups: OrdMap::new(),
             ledger: Ledger::default(),
         }
@@ -255,10 +258,13 @@ impl GroupCoordinator {
         if group.as_str().is_empty() {
             return Err(Error::InvalidGroupId);
         }
-        if !self.led.contains(&self.partition_of(group)) {
-            return Err(Error::NotCoordinator);
+        match self.partition_of(group) {
+            partition if self.loading.contains_key(&partition) => {
+                Err(Error::CoordinatorLoadInProgress)
+            }
+            partition if !self.led.contains(&partition) => Err(Error::NotCoordinator),
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 

@@ -23,7 +23,7 @@ use crate::kafka::message::{
 };
 use crate::kafka::record::{Content, Record};
 use crate::kafka::release::Release;
-use crate::sim::{OrdMap, Span, sort};
+use crate::sim::{OrdMap, SimTime, Span, sort};
 
 impl GroupCoordinator {
     // Source: KafkaApis.handleOffsetCommitRequest, GroupCoordinator.handleCommitOffsets
@@ -189,14 +189,15 @@ impl GroupCoordinator {
 
     /// Takes a partition of `__consumer_offsets` over: its groups are what its records say.
     // Source: GroupMetadataManager.doLoadGroupsAndOffsets
-    // Real: read by a thread, and members are told to wait meanwhile; here at once, because it
-    // would take no longer than a message.
+    // Real: read by a thread in any case; here at once if one buffer holds it, because that would
+    // take no longer than a message.
     pub fn lead<'r>(
         &mut self,
         partition: i32,
         records: impl IntoIterator<Item = &'r Record>,
         desk: &mut Desk<'_>,
     ) {
+        self.loading.remove(&partition);
         self.led.insert(partition);
         let mut stored: OrdMap<GroupId, Stored> = OrdMap::new();
         records.into_iter().for_each(|record| read(record, &mut stored));
@@ -205,6 +206,18 @@ impl GroupCoordinator {
             let group = load(id.clone(), found, &mut self.ledger, desk);
             self.groups.insert(id, Arc::new(group));
         }
+    }
+
+    /// A partition of `__consumer_offsets` will be taken over once it is read: until then members
+    /// are told to come back.
+    // Source: GroupMetadataManager.addLoadingPartition
+    pub fn load(&mut self, partition: i32, desk: &Desk<'_>) {
+        self.loading.insert(partition, desk.now());
+    }
+
+    /// Since when it is being read.
+    pub fn loads_since(&self, partition: i32) -> Option<SimTime> {
+        self.loading.get(&partition).copied()
     }
 
     /// What an open transaction has written to a partition that was taken over.
@@ -220,6 +233,7 @@ impl GroupCoordinator {
     /// Gives a partition of `__consumer_offsets` up: its groups are sent away.
     // Source: GroupCoordinator.onResignation
     pub fn resign(&mut self, partition: i32, desk: &mut Desk<'_>) {
+        self.loading.remove(&partition);
         if !self.led.remove(&partition) {
             return;
         }

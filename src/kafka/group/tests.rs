@@ -330,6 +330,10 @@ fn offsets_outlive_the_coordinator() {
     scene.beat(1);
     scene.expect("c1 beat NOT_COORDINATOR | gone");
     assert!(scene.timers.is_empty(), "nothing is left to wait for");
+    scene.with(|coordinator, desk| coordinator.load(partition, desk));
+    scene.beat(1);
+    scene.commit(1, 8);
+    scene.expect("c1 beat ok, c1 commit COORDINATOR_LOAD_IN_PROGRESS | gone");
     let log = std::mem::take(&mut scene.log);
     scene.with(|coordinator, desk| coordinator.lead(partition, &log, desk));
     scene.beat(1);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::fetching::Held;
 use super::streams::{in_claim_order, is_allowed, registrations, thread_number, wanted};
-use super::words::{OldFact, OldTimer, Strategy, Wanted};
+use super::words::{Library, OldFact, OldTimer, Strategy, Wanted};
 use super::{Activity, OldConsumer, Purpose, Standing};
 use crate::kafka::assignor::PartitionCounts;
 use crate::kafka::assignor::old::{ThreadAssignment, range, round_robin};
@@ -567,8 +567,15 @@ impl OldConsumer {
         for partition in &missed {
             out.tell(OldFact::PartitionStillOwned { partition: partition.clone() });
         }
-        let undone = claims.iter().rev().filter(|(tp, _)| !missed.contains(tp));
-        let deletes = undone.map(|(tp, _)| self.disown(tp)).collect();
+        let deletes = match self.settings.library {
+            Library::Kafka => {
+                let undone = claims.iter().rev().filter(|(tp, _)| !missed.contains(tp));
+                undone.map(|(tp, _)| self.disown(tp)).collect()
+            }
+            // Source: kafka-node, HighLevelConsumer.rebalanceAttempt (to 2.2): what was added is
+            // noted only once all is (its issues 487, 981)
+            Library::KafkaNode => Vec::new(),
+        };
         self.ask(deletes, Step::Undone, out);
     }
 

@@ -44,6 +44,15 @@ pub enum Reset {
     Largest,
 }
 
+/// Which client library it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Library {
+    /// Kafka's own, for the JVM: an attempt that fails takes back what it has claimed.
+    Kafka,
+    /// kafka-node, as far as it differs in that: what was claimed stays.
+    KafkaNode,
+}
+
 /// What the application wants to read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Wanted {
@@ -64,6 +73,7 @@ pub struct OldSettings {
     pub group_id: GroupId,
     /// What follows the group's name in the consumer's id.
     pub consumer_id: Arc<str>,
+    pub library: Library,
     /// If there is no `consumer.id`: the host, of which it makes one that nobody had before.
     pub host: Option<Arc<str>>,
     pub wanted: Wanted,
@@ -100,6 +110,7 @@ impl OldSettings {
             directory: Directory::default(),
             group_id: group.into(),
             consumer_id: consumer.into(),
+            library: Library::Kafka,
             host: None,
             wanted,
             zookeeper_session_timeout: Span::secs(6),
@@ -134,6 +145,8 @@ impl OldSettings {
     pub fn set(&mut self, name: &str, value: &str) -> Option<()> {
         let (ms, pause) = (|| Span::parse_ms(value), || Span::parse_pause_ms(value));
         match (modern(name), value) {
+            ("library", "kafka") => self.library = Library::Kafka,
+            ("library", "kafka-node") => self.library = Library::KafkaNode,
             ("consumer.id", _) => (self.consumer_id, self.host) = (value.into(), None),
             ("zookeeper.session.timeout.ms", _) => self.zookeeper_session_timeout = pause()?,
             ("zookeeper.sync.time.ms" | "rebalance.backoff.ms", _) => {

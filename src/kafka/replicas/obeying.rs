@@ -222,21 +222,29 @@ impl Replicas {
             let tp = &stop.partition;
             let known = self.partitions.get(tp).map(|known| known.leader_epoch);
             let fenced = stop.leader_epoch.0 >= 0 && known.is_some_and(|k| k > stop.leader_epoch);
-            let error = fenced.then_some(Error::FencedLeaderEpoch);
-            if !fenced {
-                self.stop_one(tp, stop.stopping, turn);
-            }
+            let error = match fenced {
+                true => Some(Error::FencedLeaderEpoch),
+                false => self.stop_one(tp, stop.stopping, turn).err(),
+            };
             partition_errors.push((tp.clone(), error));
         }
         self.drop_idle_fetchers(turn);
         StopReplicaResponse { error: None, partition_errors }
     }
 
-    fn stop_one(&mut self, tp: &TopicPartition, stopping: Stopping, turn: &mut Turn<'_, '_>) {
+    fn stop_one(
+        &mut self,
+        tp: &TopicPartition,
+        stopping: Stopping,
+        turn: &mut Turn<'_, '_>,
+    ) -> Result<(), Error> {
         self.stop_fetching(tp);
         self.forget_wish(tp);
         if stopping == Stopping::KeepLog {
-            return;
+            return Ok(());
+        }
+        if self.partitions.contains_key(tp) && turn.settings.locks_open_files() {
+            return Err(fail_log_dir(tp, turn));
         }
         self.stored.remove(tp);
         if self.partitions.remove(tp).is_some() {
@@ -247,5 +255,15 @@ impl Replicas {
         if !self.partitions.has_topic(&tp.topic) {
             self.configs.remove(&tp.topic);
         }
+        Ok(())
     }
+}
+
+/// The log's folder cannot be renamed while its index is mapped into memory; the only log directory
+/// fails with that, and the broker with it.
+// Source: UnifiedLog.renameDir, LogManager.handleLogDirFailure (KIP-112); KAFKA-1194
+fn fail_log_dir(tp: &TopicPartition, turn: &mut Turn<'_, '_>) -> Error {
+    turn.out.tell(BrokerFact::LogDirFailed { partition: tp.clone() });
+    turn.out.exit(1);
+    Error::KafkaStorage
 }

@@ -33,7 +33,9 @@ impl Exception {
             Exception::Refusal(error) if release.topics_tool_is_the_first() => {
                 ("kafka.common", error.exception(release))
             }
-            Exception::Refusal(error) => ("org.apache.kafka.common.errors", error.exception(release)),
+            Exception::Refusal(error) => {
+                ("org.apache.kafka.common.errors", error.exception(release))
+            }
             Exception::IllegalArgument => ("java.lang", "IllegalArgumentException"),
             Exception::NumberFormat => ("java.lang", "NumberFormatException"),
             Exception::Config => ("org.apache.kafka.common.config", "ConfigException"),
