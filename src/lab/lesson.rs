@@ -11,6 +11,9 @@
 //!   ask kill-it until process-killed process=broker1
 //!   guess expiry when process-killed reveal session-expired
 //!         measure wait options now=0ms heartbeat=100ms timeout=4s
+//!   act in-time
+//!   ask start-it until broker-fatal by start broker1
+//!   missed too-late when broker-running broker=1 back kill-a-broker
 //! ```
 
 use crate::cluster::{Cluster, Command, command};
@@ -35,6 +38,8 @@ pub struct Act {
     pub ask: Option<Ask>,
     /// What the learner is asked to guess, if anything.
     pub guess: Option<Guess>,
+    /// How its moment can be missed, if it can.
+    pub missed: Option<Missed>,
 }
 
 /// A sentence and its moment.
@@ -55,6 +60,15 @@ pub struct Ask {
     pub until: Condition,
     /// The command that does it: how a test plays the lesson, and what "show me" gives.
     pub command: String,
+}
+
+/// A moment that can go by: what shows it, what is said then, and where the lesson goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missed {
+    /// The sentence and its moment.
+    pub say: Say,
+    /// The name of the act that is taken up again.
+    pub back: &'static str,
 }
 
 /// A prediction: asked at one moment, answered by the simulation, revealed at another.
@@ -142,6 +156,18 @@ impl Lesson {
             .any(|a| a.ask.is_some())
     }
 
+    /// The place of an act.
+    fn act(&self, name: &str) -> Option<usize> {
+        self.acts.iter().position(|act| act.name == name)
+    }
+
+    /// The sentence at a place of an act: one of its own, or after them that its moment was missed.
+    pub fn said(&self, act: usize, place: usize) -> Option<&Say> {
+        let act = self.acts.get(act)?;
+        let missed = act.missed.as_ref().filter(|_| place == act.says.len());
+        act.says.get(place).or(missed.map(|missed| &missed.say))
+    }
+
     /// The first visit.
     pub fn first_visit() -> Lesson {
         Lesson::parse(include_str!("../lessons/first_visit/script.txt")).expect("a test reads it")
@@ -159,7 +185,7 @@ impl Lesson {
             let fail = |expected| LessonError { line: number + 1, expected };
             if *verb == "act" {
                 let name = rest.first().ok_or(fail("act NAME"))?;
-                acts.push(Act { name, says: vec![], ask: None, guess: None });
+                acts.push(Act { name, says: vec![], ask: None, guess: None, missed: None });
                 continue;
             }
             let act = acts.last_mut().ok_or(fail("an act before anything else"))?;
@@ -172,6 +198,7 @@ impl Lesson {
 impl Act {
     fn add(&mut self, verb: &str, rest: &[&'static str]) -> Result<(), &'static str> {
         const SAY: &str = "say KEY when FACT [FIELD=VALUE …]";
+        const MISSED: &str = "missed KEY when FACT [FIELD=VALUE …] back ACT";
         const ASK: &str = "ask KEY until FACT [FIELD=VALUE …] by COMMAND";
         let key = rest.first().copied();
         match verb {
@@ -185,7 +212,13 @@ impl Act {
                 self.ask = Some(Ask { key: key.ok_or(ASK)?, until, command });
             }
             "guess" => self.guess = Some(guess(rest)?),
-            _ => return Err("act, say, ask or guess"),
+            "missed" => {
+                let when = condition(rest, "when").ok_or(MISSED)?;
+                let [back] = part(rest, "back").ok_or(MISSED)? else { return Err(MISSED) };
+                let say = Say { key: key.ok_or(MISSED)?, when };
+                self.missed = Some(Missed { say, back });
+            }
+            _ => return Err("act, say, ask, guess or missed"),
         }
         Ok(())
     }
@@ -211,7 +244,7 @@ fn guess(rest: &[&'static str]) -> Result<Guess, &'static str> {
 
 /// The words after `keyword`, up to the next keyword.
 fn part<'a>(words: &'a [&'static str], keyword: &str) -> Option<&'a [&'static str]> {
-    const KEYWORDS: [&str; 6] = ["when", "until", "reveal", "measure", "options", "by"];
+    const KEYWORDS: [&str; 7] = ["when", "until", "reveal", "measure", "options", "by", "back"];
     let start = words.iter().position(|word| *word == keyword)? + 1;
     let rest = &words[start..];
     let end = rest.iter().position(|word| KEYWORDS.contains(word));
@@ -261,6 +294,13 @@ impl Progress {
         let said = act.says.iter().position(|say| say.when.holds(fact));
         if let Some(place) = said {
             self.said = Some((self.act, place, index));
+        }
+        let missed = act.missed.as_ref().filter(|missed| missed.say.when.holds(fact));
+        if let Some(back) = missed.and_then(|missed| lesson.act(missed.back)) {
+            self.said = Some((self.act, act.says.len(), index));
+            self.next();
+            self.act = back;
+            return;
         }
         if act.ask.as_ref().is_some_and(|ask| ask.until.holds(fact)) {
             self.done = true;
@@ -361,12 +401,44 @@ mod tests {
         panic!("it stands still in the act {}", lesson.acts[progress.act].name);
     }
 
+    /// Who waits too long in the first visit is asked again, and comes to its end all the same.
+    #[test]
+    fn a_moment_that_was_missed_comes_again() {
+        let lesson = Lesson::first_visit();
+        let mut lab = Lab::new(Recording::first_visit());
+        let mut progress = Progress::default();
+        let too_soon = lesson.act("too-soon").expect("it has this act");
+        let mut waits = 300;
+        let mut missed = false;
+        for _ in 0..6_000 {
+            lab.advance_to(lab.moment().at + Span::ms(100));
+            progress.read(&lesson, lab.trace(), lab.position());
+            missed |= progress.said.is_some_and(|(act, place, _)| {
+                lesson.said(act, place).is_some_and(|say| say.key == "visit.too-late")
+            });
+            let Some(act) = lesson.acts.get(progress.act) else {
+                assert!(missed, "it was too late once");
+                return;
+            };
+            if progress.act == too_soon && waits > 0 {
+                waits -= 1;
+                continue;
+            }
+            if let (Some(ask), false, false) = (&act.ask, progress.done, progress.is_open()) {
+                let command = Command::parse(1, &ask.command).expect("the lesson writes it right");
+                let _ = lab.issue(command);
+            }
+        }
+        panic!("it stands still in the act {}", lesson.acts[progress.act].name);
+    }
+
     #[test]
     fn a_wrong_line_is_named() {
         let wrong = [
             ("say x when y", 1, "an act before anything else"),
             ("act a\n\nsay x", 3, "say KEY when FACT [FIELD=VALUE …]"),
-            ("act a\nsing", 2, "act, say, ask or guess"),
+            ("act a\nsing", 2, "act, say, ask, guess or missed"),
+            ("act a\nmissed x when y", 2, "missed KEY when FACT [FIELD=VALUE …] back ACT"),
         ];
         for (script, line, expected) in wrong {
             assert_eq!(Lesson::parse(script), Err(LessonError { line, expected }));

@@ -160,7 +160,7 @@ fn lone_brokers(run: Run<'_>) -> Vec<Broker> {
         let Some(broker) = broker.lone_broker() else { continue };
         let running = broker.running();
         let key = match running.map(lone::Running::phase) {
-            Some(lone::Phase::Starting) if run.life(process) == Life::Running => {
+            None | Some(lone::Phase::Starting) if run.life(process) == Life::Running => {
                 "page.life.starting"
             }
             _ => life_key(run.life(process)),
@@ -214,7 +214,7 @@ fn active_controller(run: Run<'_>) -> Option<BrokerId> {
 pub fn state_key(life: Life, broker: Option<&broker::Broker>) -> &'static str {
     let running = broker.and_then(broker::Broker::running);
     match (life, running.map(broker::Running::phase)) {
-        (Life::Running, Some(Phase::Starting(_))) => "page.life.starting",
+        (Life::Running, None | Some(Phase::Starting(_))) => "page.life.starting",
         (Life::Running, Some(Phase::Stopping(_))) => "page.life.stopping",
         _ => life_key(life),
     }

@@ -154,7 +154,8 @@ fn last_zxid(server: &Process) -> Zxid {
 
 fn role(server: &Process) -> Role {
     match (server.role(), server.peer().map(QuorumPeer::standing)) {
-        (server::Role::Standalone(_), _) | (_, Some(Standing::Leading)) => Role::Leading,
+        (server::Role::Standalone(_), _) => Role::Alone,
+        (_, Some(Standing::Leading)) => Role::Leading,
         (_, Some(Standing::Following)) => Role::Following,
         (_, Some(Standing::Observing)) => Role::Observing,
         (_, Some(Standing::Looking)) | (server::Role::Down, None) => Role::Looking,
@@ -199,7 +200,8 @@ fn choice(peer: &QuorumPeer) -> ServerId {
 pub fn leader(cluster: &Cluster) -> Option<(ProcessId, &Process)> {
     let runs = |id: ProcessId| cluster.power(id) == Power::Running;
     let mut leading = processes(cluster).filter(|(id, _, server)| {
-        runs(*id) && role(server) == Role::Leading && server.tracker().is_some()
+        let leads = matches!(role(server), Role::Leading | Role::Alone);
+        runs(*id) && leads && server.tracker().is_some()
     });
     leading.next().map(|(id, _, server)| (id, server))
 }

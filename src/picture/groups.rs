@@ -77,13 +77,14 @@ fn group(run: Run<'_>, known: &Known<'_>, name: String, seats: &Seats<'_>) -> Gr
     let topic = seats.first().and_then(|(_, _, either)| either.topic());
     let columns = topic.as_ref().map(|topic| columns(run, known, topic)).unwrap_or_default();
     let has_old = seats.iter().any(|(_, _, either)| matches!(either, Either::Old(_)));
+    let coordinated_now = coordinated(run, &name);
     let kept = if has_old { kept(run, &name.as_str().into()) } else { KeptGroup::default() };
     let members = seats.iter().map(|(id, name, either)| {
         let life = run.life(*id);
         let (cells, note) = match either {
             Either::New(consumer) => {
                 let share = Share::of(run, *id, consumer);
-                let lag: i64 = columns.iter().map(|tp| share.lag(known, tp)).sum();
+                let lag: i64 = columns.iter().map(|tp| share.lag(known, coordinated_now, tp)).sum();
                 let cells = columns.iter().map(|tp| share.cell(run, known, tp)).collect();
                 (cells, lags(lag))
             }
@@ -98,7 +99,7 @@ fn group(run: Run<'_>, known: &Known<'_>, name: String, seats: &Seats<'_>) -> Gr
     mark_revoked(run, seats, &columns, &mut members);
     let (state, coordination) = match seats.first() {
         Some((_, _, Either::Old(_))) => in_zookeeper_now(run, seats),
-        _ => at_coordinator(run, &name),
+        _ => at_coordinator(run, &name, seats),
     };
     let topic = topic.map(|topic| topic.to_string()).unwrap_or_default();
     let partitions = columns.iter().map(TopicPartition::name).collect();
@@ -174,11 +175,21 @@ fn coordinated<'a>(run: Run<'a>, name: &str) -> Option<&'a coordinator::Group> {
 }
 
 /// A group's state and generation, as its coordinator has them.
-fn at_coordinator(run: Run<'_>, name: &str) -> (Phrase, Phrase) {
-    let kept = coordinated(run, name);
-    let state = kept.map_or("Empty", |group| group.state.name());
-    let generation = kept.map_or(0, |group| group.generation.0);
-    (Phrase::raw(state), Phrase::key("page.group.generation").with("n", generation))
+///
+/// Where no broker coordinates it, its members' generation is told, if they have one.
+fn at_coordinator(run: Run<'_>, name: &str, seats: &Seats<'_>) -> (Phrase, Phrase) {
+    let generation = |n: i32| Phrase::key("page.group.generation").with("n", n);
+    if let Some(group) = coordinated(run, name) {
+        return (Phrase::raw(group.state.name()), generation(group.generation.0));
+    }
+    let members = seats.iter().filter_map(|(_, _, either)| match either {
+        Either::New(consumer) => Some(consumer.generation().0),
+        Either::Old(_) => None,
+    });
+    match members.max() {
+        Some(last @ 1..) => (Phrase::key("page.group.no-coordinator"), generation(last)),
+        _ => (Phrase::raw("Empty"), generation(0)),
+    }
 }
 
 /// Of a group that has neither: whether one of its members rebalances.
@@ -246,7 +257,7 @@ fn old_cell(
 /// What a member has: by itself, or if it is gone, by the group that does not know yet.
 enum Share<'a> {
     Own(&'a Consumer),
-    Missed(&'a coordinator::Group, &'a [TopicPartition]),
+    Missed(&'a [TopicPartition]),
 }
 
 impl<'a> Share<'a> {
@@ -258,12 +269,12 @@ impl<'a> Share<'a> {
         let settings = consumer.settings();
         let Some(group) = coordinated(run, &settings.group_id.to_string()) else { return own };
         let member = group.members.values().find(|member| member.client_id == settings.client_id);
-        member.map_or(own, |member| Share::Missed(group, &member.assignment))
+        member.map_or(own, |member| Share::Missed(&member.assignment))
     }
 
     fn cell(&self, run: Run<'_>, known: &Known<'_>, tp: &TopicPartition) -> Cell {
         match self {
-            Share::Missed(_, owned) if owned.contains(tp) => Cell::Waits,
+            Share::Missed(owned) if owned.contains(tp) => Cell::Waits,
             Share::Own(consumer) if consumer.partitions().contains_key(tp) => {
                 if is_served(run, known, tp) { Cell::Owns } else { Cell::Waits }
             }
@@ -271,16 +282,23 @@ impl<'a> Share<'a> {
         }
     }
 
-    /// How many committed records of a partition it has not read yet.
-    fn lag(&self, known: &Known<'_>, tp: &TopicPartition) -> i64 {
+    /// How many committed records of its partition lie behind what the group has committed as read,
+    /// as `kafka-consumer-groups` counts them; where it has not, behind where it reads.
+    fn lag(
+        &self,
+        known: &Known<'_>,
+        group: Option<&coordinator::Group>,
+        tp: &TopicPartition,
+    ) -> i64 {
+        let kept = group.and_then(|group| group.offsets.get(tp)).map(|kept| kept.offset.0);
         let read = match self {
-            Share::Missed(group, owned) if owned.contains(tp) => {
-                group.offsets.get(tp).map_or(0, |kept| kept.offset.0)
-            }
+            Share::Missed(owned) if owned.contains(tp) => kept.unwrap_or(0),
             Share::Missed(..) => return 0,
             Share::Own(consumer) => {
-                match consumer.partitions().get(tp).map(|read| &read.position) {
-                    Some(Position::At { offset, .. }) => offset.0,
+                match (consumer.partitions().get(tp).map(|read| &read.position), kept) {
+                    (None, _) => return 0,
+                    (_, Some(kept)) => kept,
+                    (Some(Position::At { offset, .. }), None) => offset.0,
                     _ => return 0,
                 }
             }

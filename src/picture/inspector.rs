@@ -122,6 +122,9 @@ pub fn inspector(run: Run<'_>, end: usize, target: &Target) -> Option<InspectorP
         picture.now = link(run, index);
         picture.causes = links(run, &story::causes(run.cluster, run.trace, index, STEPS));
         let mut effects = story::effects(run.cluster, run.trace, index, end, STEPS);
+        if matches!(target, Target::Partition(_)) {
+            effects.retain(|index| story::is_about(run, *index, &about));
+        }
         effects.reverse();
         picture.effects.extend(links(run, &effects));
     }
@@ -275,6 +278,8 @@ fn attached(run: Run<'_>, name: &str) -> Vec<Fact> {
 /// What is known of a process's session.
 fn its_session(run: Run<'_>, name: &str) -> Vec<Fact> {
     let mut facts = Vec::new();
+    // Who is gone is attached to nobody, though its session lasts.
+    let is_there = run.cluster.find(name).is_some_and(|id| !run.life(id).is_gone());
     for held in ensemble::sessions(run).into_iter().filter(|held| held.is_of(name)) {
         let key = match held.age {
             Age::Only => "page.fact.session",
@@ -283,8 +288,9 @@ fn its_session(run: Run<'_>, name: &str) -> Vec<Fact> {
         };
         let value = left(&held);
         facts.push(Fact { name: Phrase::key(key), value, quoted: false, target: held.target() });
-        facts.extend(held.server.as_ref().map(|server| pointing("page.fact.attached", server)));
-        facts.extend(held.server.as_ref().and_then(|server| behind(run, server)));
+        let server = held.server.as_ref().filter(|_| is_there);
+        facts.extend(server.map(|server| pointing("page.fact.attached", server)));
+        facts.extend(server.and_then(|server| behind(run, server)));
         let mut its = owned(run, held.id);
         if held.age == Age::Old {
             // Else it would read as if the new process owned it.
@@ -445,6 +451,7 @@ fn its_offices(run: Run<'_>, name: &str) -> Vec<Fact> {
             Stand::Leading { .. } if broker.life.is_gone() => "page.fact.named",
             Stand::Leading { .. } => "page.fact.leads",
             Stand::Believing { .. } => "page.fact.believes",
+            Stand::Following if broker.life.is_gone() => "page.fact.has",
             Stand::Following => "page.fact.follows",
             Stand::Out => "page.fact.out",
             Stand::Only => "page.fact.has",
@@ -717,6 +724,10 @@ fn ailing(ails: Ails, name: &str) -> Vec<Verb> {
 /// The cable that matters most to a process: to its server, to its coordinator, or to the leader
 /// of the ensemble.
 fn cut(run: Run<'_>, id: ProcessId, name: &str) -> Option<Verb> {
+    let is_cut = run.cluster.processes().any(|(other, ..)| run.cluster.is_cut(id, other));
+    if run.life(id).is_gone() && !is_cut {
+        return None;
+    }
     let peer = peer(run, id, name)?;
     let other = run.cluster.find(&peer)?;
     let whole = !run.cluster.is_cut(id, other) && !run.cluster.is_cut(other, id);

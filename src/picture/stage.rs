@@ -77,6 +77,8 @@ pub struct Ensemble {
 /// What a ZooKeeper server is to its ensemble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
+    /// It is alone and has nobody to lead.
+    Alone,
     /// It leads.
     Leading,
     /// It follows.

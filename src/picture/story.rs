@@ -138,6 +138,11 @@ pub struct About {
     pub names: Vec<String>,
 }
 
+/// Whether a record is about a thing.
+pub fn is_about(run: Run<'_>, index: usize, about: &About) -> bool {
+    run.trace.get(index).is_some_and(|record| concerns(run.cluster, &record, about))
+}
+
 fn concerns(cluster: &Cluster, record: &Record<'_>, about: &About) -> bool {
     let here = record.process.map(|id| cluster.name(id).to_string());
     if here.is_some() && here == about.process {

@@ -133,10 +133,11 @@ impl Row {
             Change::Changed { .. } => Phrase::key("page.znode.changed"),
             Change::Deleted | Change::Ended => Phrase::key("page.znode.deleted"),
         };
+        let watchers: usize = self.watches.iter().map(|(_, who)| who.split(' ').count()).sum();
         Phrase::key("page.label.znode")
             .with_phrase("kind", Phrase::key(kind))
             .with("children", self.children)
-            .with("watches", self.watches.len())
+            .with("watches", watchers)
             .with_phrase("fate", fate)
     }
 

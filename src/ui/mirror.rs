@@ -114,6 +114,13 @@ impl Mirror {
         );
     }
 
+    /// What was said of something that could not be done is no news any more.
+    pub fn hush(self) {
+        if self.refusal.with_untracked(Option::is_some) {
+            self.refusal.set(None);
+        }
+    }
+
     /// Changes the lab (advances it, moves the cursor, gives a command) and tells who watches.
     pub fn change<T>(self, change: impl FnOnce(&mut Lab) -> T) -> T {
         let answer = self.lab.try_update_value(change).expect("the lab lives as long as the page");
@@ -124,6 +131,7 @@ impl Mirror {
     /// Begins another run in place of this one, at the moment that its recording says.
     pub fn begin(self, recording: Recording) {
         let until = recording.until;
+        self.hush();
         self.run.update_value(|run| *run += 1);
         self.position.set_value((usize::MAX, 0));
         self.change(|lab| {

@@ -189,6 +189,7 @@ impl Playback {
 
     fn move_cursor(self, change: impl FnOnce(&mut Lab)) {
         self.pause();
+        self.mirror.hush();
         self.mirror.change(change);
         self.tick();
     }

@@ -74,12 +74,21 @@ impl Scene {
             }
         });
         let seen = StoredValue::new((None, SimTime::ZERO));
+        let shown = StoredValue::new(((u16::MAX, 0), SimTime::ZERO));
         Effect::new(move || {
             self.mirror.tenths();
             let now = self.mirror.now();
             let last = self.mirror.cluster(|cluster| Some(ensemble::witness(cluster)?.1.last_zxid));
             let (written, since) = seen.get_value();
-            let quiet = last == written && now >= since;
+            // Who goes back, or begins elsewhere, has seen nothing change.
+            let (before, at) = shown.get_value();
+            let take = self.mirror.take();
+            shown.set_value((take, now));
+            if now < at || take != before {
+                self.step();
+                return seen.set_value((last, now));
+            }
+            let quiet = last == written;
             if quiet && now < since + NEWS {
                 return;
             }

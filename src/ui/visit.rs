@@ -214,6 +214,16 @@ impl Visit {
         })
     }
 
+    /// Goes to the next event worth seeing. If none comes before somebody does what is asked, that
+    /// is said again.
+    pub fn run_to_next(self, view: super::view::View) {
+        self.playback.run_to_next();
+        let (quiet, ask) = untrack(|| (self.playback.is_quiet(), self.ask()));
+        if let (true, Some((key, _))) = (quiet, ask) {
+            self.mirror.refuse(format!("{} {}", view.key("visit.your-turn"), view.key(key)));
+        }
+    }
+
     /// The guess that waits for an answer.
     pub fn guess(self) -> Option<Guess> {
         let (act, open) = self.progress.with(|progress| (progress.act, progress.is_open()));
@@ -269,8 +279,7 @@ impl Visit {
             };
             stands.then_some(record.id.0)
         })?;
-        let say =
-            self.lesson.with_value(|lesson| lesson.acts.get(act)?.says.get(place).cloned())?;
+        let say = self.lesson.with_value(|lesson| lesson.said(act, place).cloned())?;
         Some(SentencePicture {
             key: say.key,
             fields: Vec::new(),

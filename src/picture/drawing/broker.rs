@@ -25,11 +25,18 @@ pub struct Card {
 
 /// Below this width a card has signs where a wider one has words.
 const NARROW: i32 = 200;
+/// Below this width no log is drawn.
+const SLIM: i32 = 130;
 
 impl Card {
     /// Whether there is no room for words beside the name.
     pub fn is_narrow(&self) -> bool {
         self.size.0 < NARROW
+    }
+
+    /// Whether there is room for names only.
+    pub fn is_slim(&self) -> bool {
+        self.size.0 < SLIM
     }
 
     /// The point about which a fallen card is tilted.
@@ -190,7 +197,10 @@ fn title(card: &Card, broker: &Broker, plate: &Plate) -> Drawing {
     let left = x + 20 + 13 * digits;
     let second = if broker.life.is_gone() { "t11 gonet" } else { "t11 i2" };
     if card.is_narrow() {
-        drawing.text((left, y + 17), broker.state.clone(), second);
+        let has_sign = broker.crown.is_some() || office(broker).is_some();
+        if !(card.is_slim() && has_sign && broker.life == Life::Running) {
+            drawing.text((left, y + 17), broker.state.clone(), second);
+        }
         match load(broker) {
             Some(from) => drawing.text((left, y + 29), from, "t11 b"),
             None => drawing.text((left, y + 29), leads(broker), second),
@@ -312,7 +322,10 @@ pub fn seats(card: &Card, broker: &Broker, plate: &Plate) -> Vec<Seat> {
     let airy = pitch >= 28 && !card.is_narrow();
     let first = card.at.1 + HEAD + if pitch >= 28 { 20 } else { 8 };
     let label = if card.is_narrow() { 70 } else { 76 };
-    let cells = ((card.size.0 - 14 - label - 29) / PITCH).clamp(0, 13);
+    let cells = match card.is_slim() {
+        true => 0,
+        false => ((card.size.0 - 14 - label - 29) / PITCH).clamp(0, 13),
+    };
     let seat =
         |row: i32| Seat { at: (card.at.0 + 14, first + row * pitch), label, cells, airy, gone };
     (0..number).map(seat).collect()

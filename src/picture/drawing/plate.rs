@@ -597,6 +597,8 @@ fn session_part(session: &Session, card: &Card, selected: Option<&Target>, plate
     let plate = Plate { minor: plate.minor && !card.is_narrow(), ..*plate };
     let drawing = if plate.phone {
         session::ring(at, plate.ring, session, light)
+    } else if card.is_slim() && light == Light::Plain {
+        session::brief(at, card.at.1, session, &plate)
     } else {
         session::session(at, card.at.1, session, light, &plate)
     };

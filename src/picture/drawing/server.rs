@@ -142,6 +142,7 @@ pub fn clock(at: (i32, i32), ails: Ails) -> Drawing {
 /// The letter that can be read from the last row.
 pub fn letter(role: Role) -> &'static str {
     match role {
+        Role::Alone => "S",
         Role::Leading => "L",
         Role::Following => "F",
         Role::Observing => "O",
@@ -169,6 +170,7 @@ pub fn standing(server: &Server) -> Phrase {
         (Life::GaveUp, _) => "page.life.gave-up",
         (Life::Stopped, _) => "page.life.stopped",
         (Life::Frozen, _) => "page.life.frozen",
+        (_, Role::Alone) => "page.role.alone",
         (_, Role::Leading) => "page.role.leader",
         (_, Role::Following) => "page.role.follower",
         (_, Role::Observing) => "page.role.observer",

@@ -34,6 +34,17 @@ pub fn session(
     drawing
 }
 
+/// The same without words, where there is no room for any.
+pub fn brief(at: (i32, i32), below: i32, session: &Session, plate: &Plate) -> Drawing {
+    let mut drawing = Drawing::new();
+    if session.thread == Thread::Snapped {
+        return snapped(at, plate.ring);
+    }
+    drawing.line((at.0, at.1 + plate.ring), (at.0, below), "ln1");
+    drawing.over(ring(at, plate.ring, session, Light::Plain));
+    drawing
+}
+
 /// The ring alone: track, rest, the notch where the last third begins, the seconds.
 pub fn ring(at: (i32, i32), radius: i32, session: &Session, light: Light) -> Drawing {
     let mut drawing = Drawing::new();

@@ -41,6 +41,9 @@ impl Seat {
     }
 
     fn end(&self) -> i32 {
+        if self.cells == 0 {
+            return self.rail();
+        }
         self.rail() + self.cells * PITCH + 22
     }
 
@@ -54,6 +57,9 @@ impl Seat {
 /// A replica's strip at its seat.
 pub fn strip(seat: &Seat, replica: &Replica) -> Drawing {
     let mut drawing = Drawing::new();
+    if seat.cells == 0 {
+        return name(seat, replica);
+    }
     drawing.over(head(seat, replica));
     drawing.over(records(seat, replica));
     if let Stand::Leading { epoch } | Stand::Believing { epoch } = replica.stand {
@@ -74,17 +80,25 @@ fn shade(seat: &Seat, replica: &Replica, leads: &'static str, else_: &'static st
     }
 }
 
-fn head(seat: &Seat, replica: &Replica) -> Drawing {
+/// The partition's name, and the star of a preferred leader; of a slim card that is all.
+fn name(seat: &Seat, replica: &Replica) -> Drawing {
     let mut drawing = Drawing::new();
     let (x, y) = seat.at;
     let name = if seat.gone { "gonet" } else { shade(seat, replica, "b", "i2") };
-    let name = if replica.stand == Stand::Out && !seat.gone { "i2" } else { name };
+    let out = if seat.cells == 0 { "gonet" } else { "i2" };
+    let name = if replica.stand == Stand::Out && !seat.gone { out } else { name };
     drawing.text((x, y + 10), Phrase::raw(&replica.partition), format!("t11 {name}"));
-    let rail = seat.rail();
     if replica.preferred {
         let class = if seat.gone { "gonefill" } else { "inkfill" };
-        drawing.path((rail - 16, y + 6), STAR, class);
+        drawing.path((seat.rail() - 16, y + 6), STAR, class);
     }
+    drawing
+}
+
+fn head(seat: &Seat, replica: &Replica) -> Drawing {
+    let mut drawing = name(seat, replica);
+    let y = seat.at.1;
+    let rail = seat.rail();
     let apart = seat.gone || replica.stand == Stand::Out;
     let until = if replica.stand == Stand::Out { rail - 6 } else { rail };
     drawing.line((rail - 9, y + 6), (until, y + 6), if apart { "ln1 gone" } else { "ln1" });
@@ -178,8 +192,9 @@ fn pennant(seat: &Seat, replica: &Replica, epoch: i32) -> Drawing {
         return drawing;
     }
     drawing.path((x - 1, y), FLAG, class);
-    let second = if seat.gone { "gonet" } else { "i2" };
-    drawing.text((x + 14, y - 6), Phrase::raw(format!("e{epoch}")), format!("t10 minor {second}"));
+    if !seat.gone {
+        drawing.text((x + 14, y - 6), Phrase::raw(format!("e{epoch}")), "t10 minor i2");
+    }
     let gate = seat.x_of(replica, replica.high_watermark);
     // What is left of a broker is its disk, and the HW there is that of the last checkpoint.
     let words = match seat.gone {
@@ -187,10 +202,12 @@ fn pennant(seat: &Seat, replica: &Replica, epoch: i32) -> Drawing {
         false => Phrase::raw(format!("HW {}", replica.high_watermark)),
     };
     let class = if seat.gone { "t10 gonet" } else { "t10" };
-    let least = if seat.gone { 98 } else { 62 };
+    let least = if seat.gone { 82 } else { 62 };
     let under = (gate + 3).max(x + least).min(seat.end() - 29);
     drawing.ended((under, y - 6), words, class);
-    drawing.ended((seat.end(), y - 6), Phrase::raw("LEO"), "t10 minor i3");
+    if !seat.gone {
+        drawing.ended((seat.end(), y - 6), Phrase::raw("LEO"), "t10 minor i3");
+    }
     drawing
 }
 

@@ -12,6 +12,7 @@ use crate::lab::Lab;
 use crate::picture::console::{self, Pane, Program, Said, Tried, Voice};
 use crate::ui::live::{follow, lines, part, words};
 use crate::ui::mirror::{Mirror, use_mirror};
+use crate::ui::playback::use_playback;
 use crate::ui::scene::{Scene, use_scene};
 use crate::ui::view::{Lower, View, use_view};
 
@@ -46,6 +47,7 @@ struct Typing {
 
 fn pane(program: Program) -> AnyView {
     let (view, mirror, scene) = (use_view(), use_mirror(), use_scene());
+    let playback = use_playback();
     let typing = Typing {
         program,
         input: NodeRef::new(),
@@ -80,6 +82,8 @@ fn pane(program: Program) -> AnyView {
     let keydown = move |event: KeyboardEvent| match event.key().as_str() {
         "Enter" => {
             typing.enter(mirror, scene);
+            // An answer takes time.
+            playback.playing.set(true);
             typing.write("");
         }
         "Escape" => view.lower.set(Lower::Lanes),

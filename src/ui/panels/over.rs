@@ -252,7 +252,7 @@ fn list(entries: Vec<Entry>, on: (View, Scene, Visit), keys: Option<Keys>) -> An
     };
     let enter = move |event: ev::KeyboardEvent| {
         if event.key() == "Enter" {
-            push_first(".help .verb");
+            push_first(".help .sec .verb");
         }
     };
     let what = if finds { "page.find.what" } else { "page.situations.what" };
@@ -267,7 +267,15 @@ fn list(entries: Vec<Entry>, on: (View, Scene, Visit), keys: Option<Keys>) -> An
         }
     });
     let note = note.map(|key| view! { <p class="note">{view.key(key)}</p> });
-    view! { {field}{note}<div class="sec">{found}</div> }.into_any()
+    let afresh = begins.then(|| {
+        let lay = pushed(move || view.lay(Over::Run));
+        view! {
+            <button class="verb afresh" on:click=lay>
+                {view.label("run.title")}<kbd class="kbd">"N"</kbd>
+            </button>
+        }
+    });
+    view! { {field}{note}{afresh}<div class="sec">{found}</div> }.into_any()
 }
 
 fn line(

@@ -77,7 +77,7 @@ pub fn Sentence() -> impl IntoView {
 /// What can be done with what was said: act on it, ask why, go on.
 #[component]
 fn Buttons() -> impl IntoView {
-    let (view, scene, playback) = (use_view(), use_scene(), use_playback());
+    let (view, scene, visit) = (use_view(), use_scene(), use_visit());
     let act = move || {
         let name = scene.inspector.with(|picture| picture.as_ref().map(|p| p.name.clone()));
         let name = name.unwrap_or_else(|| Phrase::key("page.panel.cluster"));
@@ -90,7 +90,7 @@ fn Buttons() -> impl IntoView {
     };
     let next = move || {
         scene.step();
-        playback.run_to_next();
+        visit.run_to_next(view);
     };
     let ask = pushed(move || scene.ask_why());
     view! {

@@ -13,6 +13,7 @@ use crate::ui::mirror::{Mirror, use_mirror};
 use crate::ui::playback::{PACES, Playback, use_playback};
 use crate::ui::scene::use_scene;
 use crate::ui::view::{Lower, View, use_view};
+use crate::ui::visit::use_visit;
 
 /// The transport bar.
 #[component]
@@ -22,7 +23,7 @@ pub fn Transport() -> impl IntoView {
         mirror.track_trace();
         mirror.with(laws::broken)
     });
-    let scene = use_scene();
+    let (scene, visit) = (use_scene(), use_visit());
     let step = move |go: &dyn Fn()| {
         scene.step();
         go();
@@ -43,7 +44,7 @@ pub fn Transport() -> impl IntoView {
                 <IconOf icon=play_icon/>
             </button>
             <Push icon=Icon::Forward name="page.key.forward" shown="→" push=pushed(move || step(&|| playback.step(true)))/>
-            <Push icon=Icon::RunTo name="page.key.run" shown="E" push=pushed(move || step(&|| playback.run_to_next()))/>
+            <Push icon=Icon::RunTo name="page.key.run" shown="E" push=pushed(move || step(&|| visit.run_to_next(view)))/>
             <Push icon=Icon::Last name="page.key.end" shown="End" push=pushed(move || playback.to_end())/>
             <span class="vr"></span>
             <Paces playback=playback/>
