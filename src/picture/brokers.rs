@@ -18,7 +18,7 @@ use crate::kafka::metadata_cache::is_internal;
 use crate::kafka::partition::Partition;
 use crate::kafka::words::{BrokerFact, Fact};
 use crate::kafka::znodes;
-use crate::sim::{OrdMap, ProcessId, Span, sort};
+use crate::sim::{OrdMap, ProcessId, Span};
 use crate::text::Phrase;
 
 /// The most records that a strip shows.
@@ -271,9 +271,7 @@ fn replicas(
             committed: None,
         }
     };
-    let mut replicas: Vec<Replica> = shown.map(replica).collect();
-    sort::by(&mut replicas, |a, b| a.partition.cmp(&b.partition));
-    replicas
+    shown.map(replica).collect()
 }
 
 /// What a running broker believes, held against what was heard last; of one that is gone, the

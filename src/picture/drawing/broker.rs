@@ -67,7 +67,8 @@ pub fn card(card: &Card, broker: &Broker, light: Light, plate: &Plate) -> Drawin
     if hidden > 0 && card.size.1 > HEAD {
         let words = Phrase::key("page.broker.more").with("n", hidden);
         let foot = if plate.phone { 5 } else { 8 };
-        inner.text((x + 14, y + card.size.1 - foot), words, "t11 i2");
+        let size = if card.is_slim() { "t10 i2" } else { "t11 i2" };
+        inner.text((x + 14, y + card.size.1 - foot), words, size);
     }
     let mut drawing = Drawing::new();
     match tilt(broker, plate) {
@@ -120,8 +121,10 @@ fn wide_title(card: &Card, broker: &Broker, plate: &Plate) -> Drawing {
     let office = office(broker);
     let right = x + card.size.0;
     match (broker.crown, office) {
+        (Some(crown), _) if card.is_slim() => drawing.over(crown_of((right - 26, y + 3), crown)),
         (Some(crown), _) if card.is_narrow() => drawing.over(crown_of((right - 33, y + 6), crown)),
         (Some(crown), _) => drawing.over(crowned((right, y), crown)),
+        (None, Some(_)) if card.is_slim() => drawing.over(members((right - 14, y + 11))),
         (None, Some(_)) if card.is_narrow() => drawing.over(members((right - 21, y + 15))),
         (None, Some(group)) => drawing.over(coordinator((right, y), group)),
         (None, None) if card.is_narrow() => {}

@@ -69,11 +69,7 @@ fn pane(program: Program) -> AnyView {
         }
     });
     if program == Program::ZkCli {
-        follow(move || {
-            if let Some(input) = typing.input.get() {
-                let _ = input.focus();
-            }
-        });
+        typing.focus();
     }
     let name = match program {
         Program::ZkCli => "console.zk",
@@ -133,6 +129,15 @@ fn line(said: &Said) -> AnyView {
 }
 
 impl Typing {
+    /// Whoever opens the console can type.
+    fn focus(self) {
+        follow(move || {
+            if let Some(input) = self.input.get() {
+                let _ = input.focus();
+            }
+        });
+    }
+
     fn line(self) -> String {
         self.input.get_untracked().map_or(String::new(), |input| input.value())
     }

@@ -267,15 +267,18 @@ fn list(entries: Vec<Entry>, on: (View, Scene, Visit), keys: Option<Keys>) -> An
         }
     });
     let note = note.map(|key| view! { <p class="note">{view.key(key)}</p> });
-    let afresh = begins.then(|| {
-        let lay = pushed(move || view.lay(Over::Run));
-        view! {
-            <button class="verb afresh" on:click=lay>
-                {view.label("run.title")}<kbd class="kbd">"N"</kbd>
-            </button>
-        }
-    });
-    view! { {field}{note}{afresh}<div class="sec">{found}</div> }.into_any()
+    let to_text = begins.then(|| run_as_text(view));
+    view! { {field}{note}{to_text}<div class="sec">{found}</div> }.into_any()
+}
+
+/// The way to the run as text, where no key stands for it.
+fn run_as_text(view: View) -> impl IntoView {
+    let lay = pushed(move || view.lay(Over::Run));
+    view! {
+        <button class="verb afresh" on:click=lay>
+            {view.label("run.title")}<kbd class="kbd">"N"</kbd>
+        </button>
+    }
 }
 
 fn line(
