@@ -4,7 +4,7 @@
 //! Not here: sessions and connections (`zk::client`), and what the paths mean (`znodes`).
 //!
 //! *Invariant: each asker has at most one batch under way; it hears of it once, when every request
-//! of it has an answer, and never if the session expires first.*
+//! of it has an answer, and never if the session expires first and its thread does not go on.*
 // Source: kafka.zookeeper.ZooKeeperClient, kafka.zk.KafkaZkClient (3.9)
 // Real: at most `zookeeper.max.in.flight.requests` are on their way; here a whole batch is, because
 // the answers come in the same order.
@@ -55,9 +55,17 @@ pub enum Asker {
 }
 
 impl Asker {
-    /// Whether a thread goes on in the next session: one that commits, and one that stops.
+    /// Whether a thread goes on in the next session: one that commits, one that stops, and one that
+    /// does something for a client, which would wait for its answer for five minutes.
+    // Source: ZkClient.retryUntilConnected
+    // Real: so it is to 1.0; from 1.1 on SESSIONEXPIRED is thrown, and a client is told of an
+    // unknown error and may try again; here its errand goes on, because it would.
     fn outlives_its_session(self, manner: Manner) -> bool {
-        self == Asker::Offsets || (self == Asker::Stop && manner == Manner::OneByOne)
+        match self {
+            Asker::Offsets | Asker::Errand(_) => true,
+            Asker::Stop => manner == Manner::OneByOne,
+            _ => false,
+        }
     }
 }
 
@@ -89,9 +97,17 @@ struct Batch {
     replies: Vec<Option<Reply>>,
     /// Parents to be made first, the highest last.
     parents: Vec<Op>,
+    /// The session in which it was asked is over.
+    is_cut: bool,
 }
 
 impl Batch {
+    /// What has no answer, of a batch that was asked at once.
+    fn rest(&self) -> impl Iterator<Item = (u32, Op)> {
+        let all = (0..).zip(&self.ops).zip(&self.replies);
+        all.filter(|(_, reply)| reply.is_none()).map(|((place, op), _)| (place, op.clone()))
+    }
+
     /// What is to be asked, if one is asked after the other.
     fn next(&self) -> Option<(u32, Op)> {
         let place = self.replies.iter().position(Option::is_none)?;
@@ -242,7 +258,7 @@ impl Zookeeper {
             return false;
         }
         let replies = vec![None; ops.len()];
-        let batch = Batch { ops, replies, parents: Vec::new() };
+        let batch = Batch { ops, replies, parents: Vec::new(), is_cut: false };
         let at_once = match self.manner {
             Manner::Pipelined => batch.ops.len(),
             Manner::OneByOne => 1,
@@ -340,6 +356,7 @@ impl Zookeeper {
                 Notice::Expired => {
                     let manner = self.manner;
                     self.batches.retain(|asker, _| asker.outlives_its_session(manner));
+                    self.batches.values_mut().for_each(|batch| batch.is_cut = true);
                     self.events.clear();
                     heard.push(Heard::Expired);
                 }
@@ -416,11 +433,18 @@ impl Zookeeper {
     /// Asks again, in a new session, what was not answered in the old one.
     // Source: ZkClient.retryUntilConnected
     fn resume(&mut self, out: &mut Outbox<'_, Words>) {
-        for asker in [Asker::Offsets, Asker::Stop] {
-            let Some(next) = self.batches.get(&asker).and_then(Batch::next) else { continue };
-            let tag = Tag(asker, next.0);
+        let mut again = Vec::new();
+        for (asker, batch) in self.batches.iter_mut().filter(|(_, batch)| batch.is_cut) {
+            batch.is_cut = false;
+            let rest: Vec<(u32, Op)> = match self.manner {
+                Manner::OneByOne => batch.next().into_iter().collect(),
+                Manner::Pipelined => batch.rest().collect(),
+            };
+            again.extend(rest.into_iter().map(|(place, op)| (Tag(*asker, place), op)));
+        }
+        for (tag, op) in again {
             // It is refused only where the session is being closed again.
-            let _ = out.embed(|out| self.client.request(next.1, tag, out));
+            let _ = out.embed(|out| self.client.request(op, tag, out));
         }
     }
 

@@ -82,11 +82,6 @@ pub(super) struct Errands {
 }
 
 impl Errands {
-    /// The session is lost, and with it everything under way.
-    pub(super) fn forget_all(&mut self) {
-        self.open.clear();
-    }
-
     fn begin(&mut self, errand: Errand) -> u32 {
         self.last += 1;
         self.open.insert(self.last, errand);

@@ -389,7 +389,6 @@ impl Running {
     fn expired(&mut self, site: Site<'_>, out: &mut Outbox<'_, Words>) {
         out.tell(BrokerFact::SessionLost { broker: site.settings.broker_id });
         self.controller.expire(turn!(self, site, out));
-        self.errands.forget_all();
         self.configs.forget();
         if site.settings.release.leaders_write_isrs() {
             self.replicas.session_lost(site.settings.release);
