@@ -38,6 +38,7 @@ pub mod settings;
 #[cfg(test)]
 mod straw;
 pub mod tools;
+pub mod topic_pattern;
 pub mod transaction;
 pub mod wire;
 pub mod words;
