@@ -411,6 +411,37 @@ impl Release {
         self <= Release::V2_8_2
     }
 
+    /// Whether the shell that shows offsets asks each leader itself, once brokers have told it of
+    /// the topic, or made it.
+    // Source: GetOffsetShell, ClientUtils.fetchTopicMetadata (to 1.1)
+    pub fn offsets_shell_asks_leaders_itself(self) -> bool {
+        self <= Release::V1_1_1
+    }
+
+    /// Whether records carry the time at which they were made.
+    // Source: KIP-32 (0.10)
+    pub fn records_have_times(self) -> bool {
+        self >= Release::V0_10_2_2
+    }
+
+    /// Whether the console consumer can show partitions, offsets and headers.
+    // Source: KIP-431 (2.7)
+    pub fn console_shows_where_records_are(self) -> bool {
+        self >= Release::V2_8_2
+    }
+
+    /// Whether the console producer is sent to brokers as other tools are.
+    // Source: KIP-499 (2.5)
+    pub fn console_producer_knows_bootstrap_server(self) -> bool {
+        self >= Release::V2_8_2
+    }
+
+    /// Whether `kafka-topics` shows which partitions have few in sync.
+    // Source: KIP-351 (2.3)
+    pub fn topics_tool_knows_min_isr(self) -> bool {
+        self >= Release::V2_3_1
+    }
+
     /// Whether `kafka-configs` says plainly what is wrong with its options.
     // Source: ConfigCommand.main (1.1)
     pub fn configs_tool_says_what_is_wrong(self) -> bool {
@@ -427,6 +458,12 @@ impl Release {
     // Source: KAFKA-7904 (2.5)
     pub fn topics_are_configured_in_zookeeper(self) -> bool {
         self <= Release::V2_3_1
+    }
+
+    /// Whether a broker says of a setting of its own that is refused no more than why.
+    // Source: ConfigAdminManager (3.1)
+    pub fn brokers_refuse_settings_plainly(self) -> bool {
+        self >= Release::V3_9_1
     }
 
     /// Whether brokers take new settings through `kafka-configs`.

@@ -28,7 +28,7 @@ mod create;
 mod partitions;
 mod remove;
 
-pub use alter::check_topic_configs;
+pub use alter::{check_topic_configs, is_dynamic};
 pub use create::check_topic_name;
 
 /// One errand.

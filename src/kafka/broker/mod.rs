@@ -38,7 +38,7 @@ mod stopping;
 mod transactions;
 
 use errand::Errands;
-pub use errand::{check_topic_configs, check_topic_name};
+pub use errand::{check_topic_configs, check_topic_name, is_dynamic};
 pub(super) use startup::{advice, random_id};
 
 /// What the parts of a broker may use while they handle one event.

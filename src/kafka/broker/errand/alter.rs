@@ -13,7 +13,8 @@ use crate::kafka::admin::{
     IncrementalAlterConfigsResponse, Refusal,
 };
 use crate::kafka::id::BrokerId;
-use crate::kafka::segments::{is_policy, percent};
+use crate::kafka::release::Release;
+use crate::kafka::segments::{CLEANER_BACKOFF, is_policy, percent};
 use crate::kafka::settings::Settings;
 use crate::kafka::wire::Caller;
 use crate::kafka::words::Words;
@@ -134,7 +135,7 @@ impl Running {
     ) {
         let (resource, changes) = alter.resources.first().expect("something changes").clone();
         let op = match std::mem::replace(&mut alter.step, Step::Note) {
-            Step::Read => match change(&resource, &changes, replies) {
+            Step::Read => match change(&resource, &changes, replies, site.settings.release) {
                 Err(refusal) => return self.change_done(alter, Some(refusal), site, out),
                 Ok(config) if site.settings.release.config_writes_are_fenced() => {
                     alter.step = Step::Fence(config);
@@ -234,6 +235,7 @@ fn change(
     resource: &ConfigResource,
     changes: &ConfigChanges,
     replies: &Replies,
+    release: Release,
 ) -> Result<Config, Refusal> {
     let mut config = found(&replies[0], znodes::decode_config).unwrap_or_default();
     for (name, op) in changes {
@@ -242,19 +244,60 @@ fn change(
             AlterConfigOp::Delete => drop(config.remove(name)),
         }
     }
-    if let ConfigResource::Topic(topic) = resource {
-        check_topic_configs(&config).map_err(|words| {
-            let words = format!(
-                "Invalid config value for resource ConfigResource(type=TOPIC, name='{topic}'): \
-                 {words}"
-            );
-            refused(Error::InvalidConfig, words)
-        })?;
-        if replies[1].is_err() {
-            return Err(Refusal::from(Error::UnknownTopicOrPartition));
-        }
+    let ConfigResource::Topic(topic) = resource else {
+        return match check_broker_configs(&config, release) {
+            Ok(()) => Ok(config),
+            Err(words) => Err(refuse_broker_configs(resource, &words, release)),
+        };
+    };
+    check_topic_configs(&config).map_err(|words| {
+        let words = format!(
+            "Invalid config value for resource ConfigResource(type=TOPIC, name='{topic}'): \
+             {words}"
+        );
+        refused(Error::InvalidConfig, words)
+    })?;
+    if replies[1].is_err() {
+        return Err(Refusal::from(Error::UnknownTopicOrPartition));
     }
     Ok(config)
+}
+
+/// Refuses what brokers cannot change while they run, or not so.
+// Source: DynamicBrokerConfig.validateConfigs
+fn check_broker_configs(config: &Config, release: Release) -> Result<(), String> {
+    let fixed = |name: &str| Settings::names(release).contains(&name) && !is_dynamic(name);
+    let fixed: Vec<&str> = config.keys().map(|name| &**name).filter(|name| fixed(name)).collect();
+    if !fixed.is_empty() {
+        return Err(format!("Cannot update these configs dynamically: Set({})", fixed.join(", ")));
+    }
+    for (name, value) in config {
+        let row = TOPIC_CONFIGS.iter().find(|(_, _, broker)| *broker == &**name);
+        if let Some(wrong) = row.and_then(|(_, kind, _)| wrong_kind(*kind, value)) {
+            return Err(format!("Invalid value {value} for configuration {name}: {wrong}"));
+        }
+    }
+    Ok(())
+}
+
+// Source: AdminManager.alterConfigs (1.1), ConfigAdminManager.validateBrokerConfigChange (3.1)
+fn refuse_broker_configs(resource: &ConfigResource, words: &str, release: Release) -> Refusal {
+    if release.brokers_refuse_settings_plainly() {
+        return refused(Error::InvalidRequest, words.to_owned());
+    }
+    let name = match resource {
+        ConfigResource::Broker(id) => id.to_string(),
+        _ => String::new(),
+    };
+    let head =
+        format!("Invalid config value for resource ConfigResource(type=BROKER, name='{name}')");
+    refused(Error::InvalidRequest, format!("{head}: {words}"))
+}
+
+/// Whether a broker takes another value of this setting while it runs.
+// Source: DynamicBrokerConfig.AllDynamicConfigs, DynamicLogConfig, LogCleaner.ReconfigurableConfigs
+pub fn is_dynamic(name: &str) -> bool {
+    name == CLEANER_BACKOFF.0 || TOPIC_CONFIGS.iter().any(|(_, _, broker)| *broker == name)
 }
 
 /// What a topic's setting must be.
@@ -316,21 +359,29 @@ pub fn check_topic_configs(config: &Config) -> Result<(), String> {
         let Some((_, kind, _)) = known else {
             return Err(format!("Unknown topic config name: {name}"));
         };
-        let wrong = match kind {
-            Kind::Long if value.parse::<i64>().is_err() => "Not a number of type LONG",
-            Kind::Int if value.parse::<i32>().is_err() => "Not a number of type INT",
-            Kind::Double if !is_decimal(value) => "Not a number of type DOUBLE",
-            Kind::Boolean if value.parse::<bool>().is_err() => {
-                "Expected value to be either true or false"
-            }
-            _ => match out_of_range(name, value) {
-                Some(words) => return Err(words),
-                None => continue,
-            },
-        };
-        return Err(format!("Invalid value {value} for configuration {name}: {wrong}"));
+        if let Some(wrong) = wrong_kind(*kind, value) {
+            return Err(format!("Invalid value {value} for configuration {name}: {wrong}"));
+        }
+        if let Some(words) = out_of_range(name, value) {
+            return Err(words);
+        }
     }
     Ok(())
+}
+
+/// Why a value is none of that kind, if so.
+// Source: ConfigDef.parseType
+fn wrong_kind(kind: Kind, value: &str) -> Option<&'static str> {
+    let (fits, wrong) = match kind {
+        Kind::Long => (value.parse::<i64>().is_ok(), "Not a number of type LONG"),
+        Kind::Int => (value.parse::<i32>().is_ok(), "Not a number of type INT"),
+        Kind::Double => (is_decimal(value), "Not a number of type DOUBLE"),
+        Kind::Boolean => {
+            (value.parse::<bool>().is_ok(), "Expected value to be either true or false")
+        }
+        Kind::Text => (true, ""),
+    };
+    (!fits).then_some(wrong)
 }
 
 /// Why a setting of the right kind cannot be, if so.
@@ -369,7 +420,7 @@ fn behind(
     let of_topic = TOPIC_CONFIGS.iter().find(|(known, _, _)| *known == &**name);
     let of_topic = of_topic.filter(|_| matches!(resource, ConfigResource::Topic(_)));
     let other = of_topic.map_or(name.clone(), |(_, _, behind)| (*behind).into());
-    let of_all = of_all.get(&other).filter(|_| *resource != ConfigResource::AllBrokers).cloned();
+    let of_all = of_all.get(&other).cloned();
     let of_file = site.settings.others.get(&other).cloned();
     let defaults = Settings::new(BrokerId(0), "", 0).of_release(site.settings.release);
     let all = [
@@ -396,7 +447,10 @@ fn entries(
     };
     let entry = |(name, value): (&Arc<str>, &Arc<str>)| {
         let mut synonyms = vec![(source, name.clone(), value.clone())];
-        synonyms.extend(behind(resource, name, of_all, site));
+        // Source: ConfigHelper.createBrokerConfigEntry
+        if *resource != ConfigResource::AllBrokers {
+            synonyms.extend(behind(resource, name, of_all, site));
+        }
         let (name, value, config_source) = (name.clone(), value.clone(), source);
         ConfigEntry { name, value, config_source, synonyms }
     };
