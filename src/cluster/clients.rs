@@ -369,6 +369,10 @@ pub(super) fn tool(
     let right = "checked when it was read";
     let tool = match name {
         console_producer::NAME => {
+            if let Some(said) = ConsoleProducer::refused(&words, bootstrap.release) {
+                let tool = Tool::of_text(name, &words, bootstrap, said);
+                return Ok(AnyProcess::Tool(Box::new(tool)));
+            }
             let settings = ConsoleProducer::read(&words).expect(right).settings(&bootstrap);
             return Ok(AnyProcess::Producer(Box::new(Producer::new(settings))));
         }
@@ -383,7 +387,7 @@ pub(super) fn tool(
 
 /// What the log of a broker holds now.
 fn dumped(
-    (id, partition): (BrokerId, TopicPartition),
+    (id, partition, records): (BrokerId, TopicPartition, dump_log::Records),
     cluster: &Cluster,
 ) -> Result<String, Refusal> {
     let name = ProcessName(format!("broker{id}").into());
@@ -392,7 +396,8 @@ fn dumped(
     let running = running.ok_or_else(|| Refusal::Off(name.clone()))?;
     let replica = running.replicas().partition(&partition);
     let replica = replica.ok_or_else(|| Refusal::NoLog(name, partition.to_string().into()))?;
-    Ok(dump_log::dump(id, &partition, replica.log.batches()))
+    let batches: Vec<_> = replica.log.batches().collect();
+    Ok(dump_log::dump(id, &partition, &batches, records))
 }
 
 /// A name for the process of a tool that nobody has yet.

@@ -280,7 +280,8 @@ pub const COMMANDS: &[Row] = &[
         "kafka-topics",
         "--create|--alter|--delete|--describe|--list --topic TOPIC --partitions N \
          --replication-factor N --replica-assignment ID:ID,… --config NAME=VALUE \
-         [--under-replicated-partitions|--unavailable-partitions] …",
+         [--under-replicated-partitions|--unavailable-partitions|--under-min-isr-partitions\
+         |--topics-with-overrides] [--exclude-internal] …",
         "--describe --topic orders"
     ),
     tool!(
@@ -290,8 +291,8 @@ pub const COMMANDS: &[Row] = &[
     ),
     tool!(
         "kafka-console-consumer",
-        "--topic TOPIC --from-beginning [--partition N] [--max-messages N] \
-         [--property print.key=true]",
+        "--topic TOPIC --from-beginning|--partition N --offset N [--max-messages N] \
+         [--property print.key=true] [--isolation-level read_committed]",
         "--topic orders --from-beginning"
     ),
     tool!(
@@ -310,16 +311,27 @@ pub const COMMANDS: &[Row] = &[
         "[--json JSON] (to 2.3.1)",
         "--json \"{\\\"partitions\\\":[{\\\"topic\\\":\\\"orders\\\",\\\"partition\\\":0}]}\""
     ),
+    tool!(
+        "kafka-get-offsets",
+        "[--topic TOPIC] [--partitions N,N…] [--time -1|-2|MS] (from 3.9.1 on)",
+        "--topic orders"
+    ),
+    tool!(
+        "GetOffsetShell",
+        "--topic TOPIC [--partitions N,N…] [--time -1|-2|MS]",
+        "--topic orders --time -2"
+    ),
     tool!("ConsumerOffsetChecker", "--group GROUP [--topic TOPIC,…] (to 1.1.1)", "--group g1"),
     tool!(
         "kafka-configs",
-        "--alter|--describe --entity-type topics|brokers --entity-name NAME|--entity-default \
-         [--add-config NAME=VALUE,…] [--delete-config NAME,…]",
+        "--alter|--describe --topic TOPIC|--broker ID|--broker-defaults\
+         |--entity-type topics|brokers [--entity-name NAME|--entity-default] [--add-config NAME=VALUE,…] [--delete-config NAME,…]",
         "--alter --entity-type topics --entity-name orders --add-config \"min.insync.replicas=2\""
     ),
     tool!(
         "kafka-leader-election",
-        "--election-type preferred|unclean --all-topic-partitions|--topic TOPIC --partition N",
+        "--election-type preferred|unclean --all-topic-partitions|--topic TOPIC --partition N\
+         |--path-to-json-file JSON",
         "--election-type preferred --all-topic-partitions"
     ),
     tool!(
@@ -372,6 +384,19 @@ pub const COMMANDS: &[Row] = &[
 /// The errors that can be made to show.
 const FLAWS: &[(&str, Flaw)] = &[("requests", Flaw::Requests), ("session-end", Flaw::SessionEnd)];
 
+/// The classes that scripts run.
+const CLASSES: &[(&str, &str)] = &[
+    ("TopicCommand", "kafka-topics"),
+    ("ConsumerGroupCommand", "kafka-consumer-groups"),
+    ("ConfigCommand", "kafka-configs"),
+    ("LeaderElectionCommand", "kafka-leader-election"),
+    ("PreferredReplicaLeaderElectionCommand", "kafka-preferred-replica-election"),
+    ("ReassignPartitionsCommand", "kafka-reassign-partitions"),
+    ("ConsoleConsumer", "kafka-console-consumer"),
+    ("ConsoleProducer", "kafka-console-producer"),
+    ("DumpLogSegments", "kafka-dump-log"),
+];
+
 impl Command {
     /// Reads one line.
     pub fn parse(number: u32, text: &str) -> Result<Command, Trouble> {
@@ -391,10 +416,21 @@ impl Command {
         }
         if name == "kafka-run-class" {
             let class = line.word("the class of a tool like kafka.tools.ConsumerOffsetChecker")?;
-            name = class.text.rsplit('.').next().unwrap_or_default().to_owned();
+            let class = class.text.rsplit('.').next().unwrap_or_default();
+            let script = CLASSES.iter().find(|(known, _)| *known == class);
+            name = script.map_or(class, |(_, script)| *script).to_owned();
         }
         let Some(row) = COMMANDS.iter().find(|row| row.name == name) else {
-            return Err(verb.is_not("a command; help lists them"));
+            return match name.as_str() {
+                "kafka-server-start" => work::read_server_start(line),
+                "kafka-server-stop" => {
+                    Err(verb.is_not("stop BROKER: each broker has a machine of its own"))
+                }
+                "zookeeper-shell" | "zkCli" => Err(verb.is_not(
+                    "type CLIENT LINE, as in: type z1 \"ls /\"; in the page it has a pane of its own",
+                )),
+                _ => Err(verb.is_not("a command; help lists them")),
+            };
         };
         (row.parse)(line)
     }
@@ -987,6 +1023,15 @@ mod tests {
             (
                 "kafka-run-class.sh kafka.tools.ConsumerOffsetChecker --zookeeper zk1:2181 --group g",
                 "ConsumerOffsetChecker --zookeeper zk1:2181 --group g",
+            ),
+            (
+                "kafka-run-class.sh org.apache.kafka.tools.TopicCommand --list",
+                "kafka-topics --list",
+            ),
+            ("bin/kafka-server-start.sh -daemon config/server-2.properties", "start broker2"),
+            (
+                "kafka-server-start.sh config/server-2.properties --override broker.rack=a",
+                "start broker2 broker.rack=a",
             ),
         ] {
             assert_eq!(Command::parse(1, pasted).expect("it is right").to_string(), expected);

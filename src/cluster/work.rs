@@ -82,11 +82,34 @@ pub(super) fn print_file(file: &Pairs) -> String {
 /// Reads what follows `start`.
 pub(super) fn read_start(line: &mut Line) -> Result<Command, Trouble> {
     let process = process(line)?;
-    let file = file(line)?;
+    start_with(process, file(line)?)
+}
+
+fn start_with(process: ProcessName, file: Pairs) -> Result<Command, Trouble> {
     Ok(match file.is_empty() {
         true => Command::Start { process },
         false => Command::Work(Work::StartWith { process, file }),
     })
+}
+
+/// Reads what follows `kafka-server-start`.
+// Real: the file says whose it is; here its name does, because there are no files.
+pub(super) fn read_server_start(line: &mut Line) -> Result<Command, Trouble> {
+    let wanted = "a file named after its broker like config/server-1.properties";
+    let mut path = line.word(wanted)?;
+    if path.text == "-daemon" {
+        path = line.word(wanted)?;
+    }
+    let stem = path.text.strip_suffix(".properties").unwrap_or_default();
+    let id = stem.rsplit(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+    let id: i32 = id.parse().map_err(|_| path.is_not(wanted))?;
+    let process = ProcessName(format!("broker{id}").into());
+    while let Some(word) = line.word_if_any() {
+        if word.text != "--override" {
+            return Err(word.is_not("--override NAME=VALUE"));
+        }
+    }
+    start_with(process, file(line)?)
 }
 
 fn topic(line: &mut Line) -> Result<Command, Trouble> {

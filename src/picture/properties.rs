@@ -3,6 +3,9 @@
 //! *Invariant:* a row that can be written carries the script line that does it.
 
 use super::ensemble::{self, Run};
+use crate::cluster::notation::Quoted;
+use crate::kafka::broker::is_dynamic;
+use crate::kafka::id::BrokerId;
 use crate::kafka::settings::Settings;
 use crate::kafka::znodes::{self, Config, ConfigType};
 use crate::sim::Power;
@@ -27,23 +30,41 @@ pub struct Property {
     pub value: String,
     /// Who says so.
     pub from: Whence,
+    /// Whether the broker takes another value while it runs.
+    pub is_dynamic: bool,
 }
 
 /// The settings of a broker; what somebody set stands first.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Properties {
     /// Its name.
     pub broker: String,
     /// The settings.
     pub rows: Vec<Property>,
+    /// Its number.
+    pub id: BrokerId,
     /// Whether its file can be written: it is off.
     pub can_be_written: bool,
 }
 
 impl Properties {
-    /// The script line that starts the broker with another value; an empty one is the default.
-    pub fn start_with(&self, name: &str, value: &str) -> String {
-        format!("start {} {name}={}", self.broker, crate::cluster::notation::Quoted(value))
+    /// Whether another value can be given now.
+    pub fn can_change(&self, row: &Property) -> bool {
+        self.can_be_written || row.is_dynamic
+    }
+
+    /// The script line that gives another value; an empty one is the default. It starts a broker
+    /// that is off; one that runs is told by `kafka-configs`.
+    pub fn change(&self, name: &str, value: &str) -> String {
+        if self.can_be_written {
+            return format!("start {} {name}={}", self.broker, Quoted(value));
+        }
+        let change = match value {
+            "" => format!("--delete-config {name}"),
+            _ if value.contains(',') => format!("--add-config \"{name}=[{value}]\""),
+            _ => format!("--add-config {}", Quoted(&format!("{name}={value}"))),
+        };
+        format!("kafka-configs --alter --entity-type brokers --entity-name {} {change}", self.id)
     }
 }
 
@@ -52,6 +73,7 @@ pub fn properties(run: Run<'_>, name: &str) -> Option<Properties> {
     let id = run.cluster.find(name)?;
     let settings = run.cluster.process(id).broker_settings()?;
     let dynamic = [settings.broker_id.to_string(), "<default>".to_owned()].map(|of| set(run, &of));
+    let takes = settings.release.brokers_are_configured_by_themselves();
     let mut rows: Vec<Property> = Settings::names(settings.release)
         .into_iter()
         .filter_map(|name| {
@@ -61,12 +83,13 @@ pub fn properties(run: Run<'_>, name: &str) -> Option<Properties> {
                 None if settings.others.contains_key(name) => (settings.value(name)?, Whence::File),
                 None => (settings.value(name)?, Whence::Default),
             };
-            Some(Property { name, value, from })
+            Some(Property { name, value, from, is_dynamic: takes && is_dynamic(name) })
         })
         .collect();
     crate::sim::sort::by_key(&mut rows, |row| row.from);
     let can_be_written = run.cluster.power(id) == Power::Off;
-    Some(Properties { broker: name.to_owned(), rows, can_be_written })
+    let (broker, id) = (name.to_owned(), settings.broker_id);
+    Some(Properties { broker, rows, id, can_be_written })
 }
 
 /// What is set in ZooKeeper for one broker, or for all.
@@ -105,13 +128,21 @@ mod tests {
         assert_eq!(said(&shown, "min.insync.replicas"), ("2".into(), Whence::File));
         assert_eq!(said(&shown, "broker.rack"), (String::new(), Whence::Default));
         assert!(!shown.can_be_written);
+        let can =
+            |name: &str| shown.rows.iter().any(|row| row.name == name && shown.can_change(row));
+        assert!(can("min.insync.replicas") && !can("num.partitions"));
+        let shown = after(&shown.change("log.cleanup.policy", "compact,delete"));
+        let both = ("compact,delete".into(), Whence::Dynamic);
+        assert_eq!(said(&shown, "log.cleanup.policy"), both);
+        let shown = after(&shown.change("log.cleanup.policy", ""));
+        assert_eq!(said(&shown, "log.cleanup.policy"), ("delete".into(), Whence::Default));
         let shown = after("kill broker1");
         assert!(shown.can_be_written);
-        let line = shown.start_with("broker.rack", "a b");
+        let line = shown.change("broker.rack", "a b");
         assert_eq!(line, "start broker1 broker.rack=\"a b\"");
         assert_eq!(said(&after(&line), "broker.rack"), ("a b".into(), Whence::File));
         after("kill broker1");
-        let shown = after(&shown.start_with("min.insync.replicas", ""));
+        let shown = after(&shown.change("min.insync.replicas", ""));
         assert_eq!(said(&shown, "min.insync.replicas"), ("1".into(), Whence::Default));
         assert!(lab.moment().at > SimTime::ZERO);
     }

@@ -50,6 +50,19 @@ pub struct Reading {
 }
 
 impl Reading {
+    /// What an answer brings somebody who reads from there on, and where he goes on.
+    pub fn heard(from: Offset, told: &PartitionFetchResponse) -> (Vec<(Offset, Record)>, Offset) {
+        let mut reading = Reading::default();
+        reading.take(from, told);
+        let last = reading.fetched.back().map(|(offset, _, _)| offset.next());
+        let next = match reading.beyond {
+            Some(Position::At { offset, .. }) => offset,
+            _ => last.unwrap_or(from),
+        };
+        let records = reading.fetched.into_iter().map(|(offset, _, record)| (offset, record));
+        (records.collect(), next)
+    }
+
     /// The next offset to fetch, if nothing is left to hand out.
     fn fetch_offset(&self) -> Option<Offset> {
         match self.position {

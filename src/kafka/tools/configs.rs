@@ -10,31 +10,46 @@ use std::sync::Arc;
 use super::admin::{Admin, Failure, Halt, Told, accepted, answer};
 use super::dialogue::Next;
 use super::exception::Exception;
-use super::{Arguments, Usage};
+use super::topics_in_zookeeper::children_of;
+use super::{Arguments, Door, Usage};
 use crate::kafka::admin::{
     AlterConfigOp, ConfigEntry, ConfigResource, ConfigSource, DescribeConfigsRequest,
     IncrementalAlterConfigsRequest,
 };
 use crate::kafka::broker::check_topic_configs;
-use crate::kafka::error::Error;
-use crate::kafka::id::BrokerId;
+use crate::kafka::id::{BrokerId, TopicName};
+use crate::kafka::java_hash::{self, Filling};
 use crate::kafka::message::Response;
 use crate::kafka::release::Release;
-use crate::kafka::znodes;
+use crate::kafka::znodes::{self, Config, ConfigType};
 use crate::kafka::zookeeper::{create, create_sequential, found};
+use crate::sim::sort;
 use crate::zk::reply::Error as ZkError;
 use crate::zk::request::Op;
 use crate::zk::stat::Bytes;
+
+/// Settings by their names.
+type Pairs = Vec<(Arc<str>, Arc<str>)>;
 
 /// What it is asked to do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Configs {
     action: Action,
-    resource: ConfigResource,
-    set: Vec<(Arc<str>, Arc<str>)>,
+    entity: Entity,
+    set: Pairs,
     delete: Vec<Arc<str>>,
     /// Its words, for the text of a failure.
     shown: Arc<str>,
+    /// Where it is told to ask.
+    door: Door,
+}
+
+/// Whose settings are meant.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Entity {
+    One(ConfigResource),
+    EachTopic,
+    EachBroker,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,35 +60,15 @@ enum Action {
 
 impl Configs {
     /// Reads the command line, of which `shown` are the words.
-    pub fn read(arguments: &mut Arguments, shown: &str) -> Result<Configs, Usage> {
+    pub(super) fn read(
+        arguments: &mut Arguments,
+        shown: &str,
+        door: Door,
+    ) -> Result<Configs, Usage> {
         let actions = [("--alter", Action::Alter), ("--describe", Action::Describe)];
         let action = arguments.one_of(&actions)?;
-        let kind = arguments.value("--entity-type").unwrap_or_default();
-        let name = arguments.value("--entity-name");
-        let default = arguments.switch("--entity-default");
-        let resource = match (kind.as_str(), name, default) {
-            ("topics", Some(name), false) => ConfigResource::Topic(name.into()),
-            ("brokers", Some(id), false) => {
-                let wanted = || Usage::is_not(&id, "the id of a broker");
-                ConfigResource::Broker(BrokerId(id.parse().map_err(|_| wanted())?))
-            }
-            ("brokers", None, true) => ConfigResource::AllBrokers,
-            ("topics" | "brokers", ..) => {
-                return Err(Usage::lacks("--entity-name NAME, or for brokers --entity-default"));
-            }
-            ("", ..) => return Err(Usage::lacks("--entity-type topics|brokers")),
-            _ => return Err(Usage::is_not(&kind, "topics or brokers")),
-        };
-        let mut set = Vec::new();
-        // Source: ConfigCommand.parseConfigsToBeAdded: "all configs to be added must be in the
-        // format \"key=val\""
-        let added = arguments.value("--add-config").unwrap_or_default();
-        for pair in added.split(',').filter(|pair| !pair.is_empty()) {
-            let wanted =
-                || Usage::is_not(pair, "settings like retention.ms=1000,segment.bytes=100");
-            let (name, value) = pair.split_once('=').ok_or_else(wanted)?;
-            set.push((name.into(), value.into()));
-        }
+        let entity = entity(action, arguments)?;
+        let set = added(&arguments.value("--add-config").unwrap_or_default())?;
         let delete = arguments.value("--delete-config").unwrap_or_default();
         let delete: Vec<Arc<str>> =
             delete.split(',').filter(|name| !name.is_empty()).map(Arc::from).collect();
@@ -81,125 +76,142 @@ impl Configs {
         if action == Action::Alter && set.is_empty() && delete.is_empty() {
             return Err(Usage::lacks("--add-config NAME=VALUE or --delete-config NAME"));
         }
-        Ok(Configs { action, resource, set, delete, shown: shown.into() })
+        Ok(Configs { action, entity, set, delete, shown: shown.into(), door })
     }
 
     /// What it prints in the end.
     pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
         let release = admin.release();
-        let done = match (self.action, self.are_in_zookeeper(release)) {
-            (Action::Alter, true) => self.alter_in_zookeeper(admin).map(|()| self.done(release)),
-            (Action::Alter, false) => self.alter(admin).map(|()| self.done(release)),
-            (Action::Describe, true) => self.describe_from_zookeeper(admin),
-            (Action::Describe, false) => self.describe(admin),
+        let in_zookeeper = self.are_in_zookeeper(release);
+        let mut printed = match in_zookeeper && release.tools_tell_what_is_created() {
+            true => DEPRECATED.to_owned(),
+            false => String::new(),
+        };
+        let done = match (self.action, &self.entity) {
+            (Action::Alter, Entity::One(one)) if in_zookeeper => self
+                .alter_in_zookeeper(one, admin)
+                .map(|()| printed.push_str(&done_in_zookeeper(one, release))),
+            (Action::Alter, Entity::One(one)) => {
+                self.alter(one, admin).map(|()| printed.push_str(&done(one, release)))
+            }
+            (Action::Alter, _) => unreachable!("it was read with a name"),
+            (Action::Describe, _) => self.describe(admin, &mut printed),
         };
         match done {
-            Ok(printed) => Ok(printed),
+            Ok(()) => Ok(printed),
             Err(Halt::Waits(next)) => Err(next),
-            Err(Halt::Failed(why)) => Ok(self.failed(&why, admin)),
+            Err(Halt::Failed(why)) => Ok(printed + &self.failed(&why, admin)),
         }
     }
 
-    /// Whether the tool writes these settings itself.
+    /// Whether the tool writes these settings itself: topics', up to 2.8, where it is sent there.
     pub(super) fn are_in_zookeeper(&self, release: Release) -> bool {
-        match self.resource {
-            ConfigResource::Topic(_) => release.topics_are_configured_in_zookeeper(),
-            _ => !release.brokers_are_configured_by_themselves(),
+        match self.is_of_topics() {
+            true => {
+                let told = self.door == Door::Zookeeper && release.tools_know_zookeeper();
+                told || release.topics_are_configured_in_zookeeper()
+            }
+            false => !release.brokers_are_configured_by_themselves(),
         }
     }
 
-    // Source: ConfigCommand.describeConfig (2.3)
-    fn describe_from_zookeeper(&self, admin: &mut Admin<'_>) -> Told<String> {
-        let (kind, name) = self.resource.entity();
-        let read = Op::GetData { path: kind.entity(&name), watch: false };
-        let reply = admin.in_zookeeper(vec![read])?;
-        let config = found(&reply[0], znodes::decode_config).unwrap_or_default();
-        let pairs: Vec<String> =
-            config.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let kind = kind.name().trim_end_matches('s');
-        Ok(format!("Configs for {kind} '{name}' are {}\n", pairs.join(",")))
+    fn is_of_topics(&self) -> bool {
+        matches!(self.entity, Entity::EachTopic | Entity::One(ConfigResource::Topic(_)))
     }
 
-    // Source: ConfigCommand.describeResourceConfig (3.9), describeBrokerConfig (1.1)
-    fn describe(&self, admin: &mut Admin<'_>) -> Told<String> {
-        let new = admin.release().tools_tell_what_is_created();
-        let mut printed = match &self.resource {
-            ConfigResource::Topic(name) => format!("Dynamic configs for topic {name} are:\n"),
-            ConfigResource::Broker(id) if new => {
-                format!("Dynamic configs for broker {id} are:\n")
+    /// What is said where a tool of that release changes topics in ZooKeeper only, and is sent to
+    /// brokers.
+    // Source: ConfigCommand.processBrokerConfig (1.1)
+    pub(super) fn wants_zookeeper(&self, release: Release) -> Option<&'static str> {
+        let wants = self.is_of_topics() && release.topics_are_configured_in_zookeeper();
+        let knows = release.brokers_are_configured_by_themselves();
+        (wants && knows && self.door == Door::Brokers)
+            .then_some("--zookeeper option must be specified for entity-type Buffer(topics)\n")
+    }
+
+    fn describe(&self, admin: &mut Admin<'_>, printed: &mut String) -> Told<()> {
+        for resource in self.resources(admin)? {
+            match self.are_in_zookeeper(admin.release()) {
+                true => printed.push_str(&describe_from_zookeeper(&resource, admin)?),
+                false => describe(&resource, admin, printed)?,
             }
-            ConfigResource::Broker(id) => format!("Configs for broker {id} are:\n"),
-            ConfigResource::AllBrokers => {
-                let plural = if new { "s" } else { "" };
-                format!("Default config{plural} for brokers in the cluster are:\n")
-            }
-        };
-        // The head is printed before anybody is asked.
-        let set = match self.entries(admin) {
-            Err(Halt::Failed(why)) if new => {
-                return Ok(printed + &self.failed(&why, admin));
-            }
-            other => other?,
-        };
-        let own = self.own_source();
-        for entry in set.iter().filter(|entry| entry.config_source == own) {
-            let of = |(source, name, value): &(ConfigSource, Arc<str>, Arc<str>)| {
-                format!("{}:{name}={value}", source.name())
-            };
-            let synonyms: Vec<String> = entry.synonyms.iter().map(of).collect();
-            printed.push_str(&format!(
-                "  {}={} sensitive=false synonyms={{{}}}\n",
-                entry.name,
-                entry.value,
-                synonyms.join(", ")
-            ));
         }
-        Ok(printed)
+        Ok(())
     }
 
-    /// Where what is set for the resource itself comes from.
-    fn own_source(&self) -> ConfigSource {
-        match self.resource {
-            ConfigResource::Topic(_) => ConfigSource::DynamicTopic,
-            ConfigResource::Broker(_) => ConfigSource::DynamicBroker,
-            ConfigResource::AllBrokers => ConfigSource::DynamicDefaultBroker,
-        }
+    /// All that is meant.
+    // Source: ConfigCommand.describeResourceConfig (2.5), ConfigEntity.getAllEntities (2.3)
+    fn resources(&self, admin: &mut Admin<'_>) -> Told<Vec<ConfigResource>> {
+        let release = admin.release();
+        Ok(match &self.entity {
+            Entity::One(resource) => vec![resource.clone()],
+            Entity::EachTopic if self.are_in_zookeeper(release) => {
+                let names = children_of(ConfigType::Topics.path(), admin)?;
+                names.iter().map(|name| ConfigResource::Topic((&**name).into())).collect()
+            }
+            Entity::EachTopic => {
+                let mut names: Vec<TopicName> =
+                    admin.metadata(None)?.into_iter().map(|topic| topic.name).collect();
+                java_hash::in_table_order(&mut names, Filling::Full, |name| {
+                    java_hash::hash(name.as_str())
+                });
+                names.into_iter().map(ConfigResource::Topic).collect()
+            }
+            Entity::EachBroker if !release.tools_tell_what_is_created() => {
+                return Err(plain(
+                    "At least one of --entity-name or --entity-default must be specified with \
+                     --bootstrap-server",
+                ));
+            }
+            Entity::EachBroker => {
+                admin.metadata(Some(Vec::new()))?;
+                let mut ids: Vec<BrokerId> = admin.brokers().iter().map(|one| one.id).collect();
+                sort::sort(&mut ids);
+                let each = ids.into_iter().map(ConfigResource::Broker);
+                each.chain([ConfigResource::AllBrokers]).collect()
+            }
+        })
     }
 
-    fn entries(&self, admin: &mut Admin<'_>) -> Told<Vec<ConfigEntry>> {
-        let request = DescribeConfigsRequest { resources: vec![self.resource.clone()] };
-        let answer = to(admin, &self.resource, "describeConfigs", request.into())?;
-        match answer!(answer, DescribeConfigs).results.pop() {
-            Some((_, Ok(entries))) => Ok(entries),
-            Some((_, Err(why))) => Err(Failure::from(why).into()),
-            None => Ok(Vec::new()),
+    fn alter(&self, resource: &ConfigResource, admin: &mut Admin<'_>) -> Told<()> {
+        self.check_deleted(resource, admin)?;
+        let set = self.set.iter().map(|(name, value)| (name, AlterConfigOp::Set(value.clone())));
+        let delete = self.delete.iter().map(|name| (name, AlterConfigOp::Delete));
+        let ops = set.chain(delete).map(|(name, op)| (name.clone(), op)).collect();
+        let resources = vec![(resource.clone(), ops)];
+        let request = IncrementalAlterConfigsRequest { resources };
+        let answer = to(admin, resource, "incrementalAlterConfigs", request.into())?;
+        let responses = answer!(answer, IncrementalAlterConfigs).responses;
+        accepted(responses.into_iter().find_map(|(_, refusal)| refusal))
+    }
+
+    /// What is to be deleted must be set.
+    fn check_deleted(&self, resource: &ConfigResource, admin: &mut Admin<'_>) -> Told<()> {
+        let set = entries(resource, admin)?;
+        let is_set = |name: &Arc<str>| set.iter().any(|entry| entry.name == *name);
+        self.refuse_missing(is_set)
+    }
+
+    fn refuse_missing(&self, is_set: impl Fn(&Arc<str>) -> bool) -> Told<()> {
+        let missing: Vec<&str> =
+            self.delete.iter().filter(|name| !is_set(name)).map(|name| &**name).collect();
+        match missing.is_empty() {
+            true => Ok(()),
+            false => Err(plain(&format!("Invalid config(s): {}", missing.join(",")))),
         }
     }
 
     // Source: ConfigCommand.alterConfig, AdminZkClient.changeTopicConfig (2.3)
-    fn alter_in_zookeeper(&self, admin: &mut Admin<'_>) -> Told<()> {
-        let (kind, name) = self.resource.entity();
+    fn alter_in_zookeeper(&self, resource: &ConfigResource, admin: &mut Admin<'_>) -> Told<()> {
+        let (kind, name) = resource.entity();
         let path = kind.entity(&name);
         let read = Op::GetData { path: path.clone(), watch: false };
         let reply = admin.in_zookeeper(vec![read])?;
         let mut config = found(&reply[0], znodes::decode_config).unwrap_or_default();
-        let missing: Vec<&str> =
-            self.delete.iter().filter(|key| !config.contains_key(*key)).map(|key| &**key).collect();
-        if !missing.is_empty() {
-            let message = format!("Invalid config(s): {}", missing.join(","));
-            return Err(Failure::new(INVALID_CONFIG, message).into());
-        }
+        self.refuse_missing(|name| config.contains_key(name))?;
         config.extend(self.set.iter().cloned());
         self.delete.iter().for_each(|key| drop(config.remove(key)));
-        if let ConfigResource::Topic(topic) = &self.resource {
-            let look = Op::Exists { path: znodes::topic(topic), watch: false };
-            if admin.in_zookeeper(vec![look])?[0].is_err() {
-                let message = format!("Topic \"{topic}\" does not exist.");
-                return Err(Failure::new(Exception::AdminOperation, message).into());
-            }
-            check_topic_configs(&config)
-                .map_err(|words| Halt::from(Failure::new(Exception::Config, words)))?;
-        }
+        check(resource, &config, admin)?;
         let data = znodes::encode_config(&config);
         let set = Op::SetData { path: path.clone(), data: data.clone(), version: -1 };
         if admin.in_zookeeper(vec![set])?[0] == Err(ZkError::NoNode) {
@@ -211,71 +223,210 @@ impl Configs {
         Ok(())
     }
 
-    fn alter(&self, admin: &mut Admin<'_>) -> Told<()> {
-        self.check_deleted(admin)?;
-        let set = self.set.iter().map(|(name, value)| (name, AlterConfigOp::Set(value.clone())));
-        let delete = self.delete.iter().map(|name| (name, AlterConfigOp::Delete));
-        let ops = set.chain(delete).map(|(name, op)| (name.clone(), op)).collect();
-        let resources = vec![(self.resource.clone(), ops)];
-        let request = IncrementalAlterConfigsRequest { resources };
-        let answer = to(admin, &self.resource, "incrementalAlterConfigs", request.into())?;
-        let responses = answer!(answer, IncrementalAlterConfigs).responses;
-        accepted(responses.into_iter().find_map(|(_, refusal)| refusal))
-    }
-
-    /// What is to be deleted must be set.
-    fn check_deleted(&self, admin: &mut Admin<'_>) -> Told<()> {
-        let set = self.entries(admin)?;
-        let own = self.own_source();
-        let is_set = |name: &&Arc<str>| {
-            set.iter().any(|entry| entry.name == **name && entry.config_source == own)
-        };
-        let missing: Vec<&str> =
-            self.delete.iter().filter(|name| !is_set(name)).map(|name| &**name).collect();
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let message = format!("Invalid config(s): {}", missing.join(","));
-        Err(Failure::new(INVALID_CONFIG, message).into())
-    }
-
-    // Source: ConfigCommand (2.3), (2.4)
-    fn done(&self, release: Release) -> String {
-        let (colon, end) =
-            if release.tools_tell_what_is_created() { ("", ".") } else { (":", ",") };
-        match &self.resource {
-            _ if self.are_in_zookeeper(release) => {
-                let (kind, name) = self.resource.entity();
-                let kind = kind.name().trim_end_matches('s');
-                format!("Completed Updating config for entity: {kind} '{name}'.\n")
-            }
-            ConfigResource::Topic(name) => format!("Completed updating config for topic {name}.\n"),
-            ConfigResource::Broker(id) => {
-                format!("Completed updating config for broker{colon} {id}.\n")
-            }
-            ConfigResource::AllBrokers => {
-                format!("Completed updating default config for brokers in the cluster{end}\n")
-            }
-        }
-    }
-
+    // Source: ConfigCommand.main (0.10.2), (1.1)
+    // Real: the tool of 0.10 logs the frames of the stack, too.
     fn failed(&self, why: &Failure, admin: &Admin<'_>) -> String {
-        let head = "Error while executing config command with args";
-        let cause = why.thrown(admin.release());
-        if self.are_in_zookeeper(admin.release()) {
-            let (place, shown) = (admin.zookeeper_connect(), &self.shown);
-            return format!("{head} '--zookeeper {place} {shown}'\n{cause}\n");
+        let head = "Error while executing config command";
+        if !admin.release().configs_tool_says_what_is_wrong() {
+            return format!("{head} {}\n", why.message);
         }
-        format!(
-            "{head} '--bootstrap-server {} {}'\n\
-             java.util.concurrent.ExecutionException: {cause}\nCaused by: {cause}\n",
-            admin.bootstrap_shown(),
-            self.shown
-        )
+        if why.exception == Exception::Unthrown {
+            return format!("{}\n", why.message);
+        }
+        let cause = why.thrown(admin.release());
+        let in_zookeeper = self.are_in_zookeeper(admin.release());
+        // Who is not told where to ask is given the option.
+        let door = match self.door {
+            Door::Untold if in_zookeeper => format!("--zookeeper {} ", admin.zookeeper_connect()),
+            Door::Untold => format!("--bootstrap-server {} ", admin.bootstrap_shown()),
+            Door::Brokers | Door::Zookeeper => String::new(),
+        };
+        let head = format!("{head} with args '{door}{}'", self.shown);
+        if in_zookeeper {
+            return format!("{head}\n{cause}\n");
+        }
+        let thrown = format!("java.util.concurrent.ExecutionException: {cause}");
+        format!("{head}\n{thrown}\nCaused by: {cause}\n")
     }
 }
 
-const INVALID_CONFIG: Exception = Exception::Refusal(Error::InvalidConfig);
+/// The settings of `--add-config`; a list that is one value stands in brackets.
+// Source: ConfigCommand.parseConfigsToBeAdded: "all configs to be added must be in the format
+// \"key=val\""
+fn added(text: &str) -> Result<Pairs, Usage> {
+    let mut depth = 0i32;
+    let mut set = Vec::new();
+    let parts = text.split(|c| {
+        depth += i32::from(c == '[') - i32::from(c == ']');
+        c == ',' && depth <= 0
+    });
+    for pair in parts.filter(|pair| !pair.is_empty()) {
+        let wanted = || Usage::is_not(pair, "settings like retention.ms=1000,segment.bytes=100");
+        let (name, value) = pair.split_once('=').ok_or_else(wanted)?;
+        set.push((name.trim().into(), value.replace(['[', ']'], "").trim().into()));
+    }
+    Ok(set)
+}
+
+/// What a tool says that is sent to ZooKeeper though it need not be.
+// Source: ConfigCommandOptions.checkArgs (2.5)
+const DEPRECATED: &str = "Warning: --zookeeper is deprecated and will be removed in a future version \
+    of Kafka.\nUse --bootstrap-server instead to specify a broker to connect to.\n";
+
+/// A refusal of the tool's own, which it tells plainly.
+fn plain(words: &str) -> Halt {
+    Failure::new(Exception::Unthrown, words.to_owned()).into()
+}
+
+/// Whose settings a command line means; later tools have shorter words for it.
+// Source: ConfigCommandOptions (KIP-543, 2.5)
+fn entity(action: Action, arguments: &mut Arguments) -> Result<Entity, Usage> {
+    let topic = arguments.value("--topic").map(|name| ("topics", Some(name), false));
+    let broker = arguments.value("--broker").map(|id| ("brokers", Some(id), false));
+    let defaults = arguments.switch("--broker-defaults").then_some(("brokers", None, true));
+    if let Some((kind, name, default)) = topic.or(broker).or(defaults) {
+        return named(kind, name, default, action);
+    }
+    let kind = arguments.value("--entity-type").unwrap_or_default();
+    let name = arguments.value("--entity-name");
+    let default = arguments.switch("--entity-default");
+    named(&kind, name, default, action)
+}
+
+fn named(kind: &str, name: Option<String>, default: bool, action: Action) -> Result<Entity, Usage> {
+    let describes = action == Action::Describe;
+    let wanted = "--entity-name NAME, or for brokers --entity-default";
+    Ok(match (kind, name, default) {
+        ("topics", Some(name), false) => Entity::One(ConfigResource::Topic(name.into())),
+        ("brokers", Some(id), false) => {
+            let wanted = || Usage::is_not(&id, "the id of a broker");
+            let id = BrokerId(id.parse().map_err(|_| wanted())?);
+            Entity::One(ConfigResource::Broker(id))
+        }
+        ("brokers", None, true) => Entity::One(ConfigResource::AllBrokers),
+        ("topics", None, false) if describes => Entity::EachTopic,
+        ("brokers", None, false) if describes => Entity::EachBroker,
+        ("topics" | "brokers", ..) => return Err(Usage::lacks(wanted)),
+        ("", ..) => return Err(Usage::lacks("--entity-type topics|brokers")),
+        (other, ..) => return Err(Usage::is_not(other, "topics or brokers")),
+    })
+}
+
+/// A resource as the tool names it where it looks in ZooKeeper.
+// Source: ConfigCommand.Entity.toString (0.10.2, 2.3)
+fn in_words(resource: &ConfigResource) -> String {
+    match resource {
+        ConfigResource::Topic(name) => format!("topic '{name}'"),
+        ConfigResource::Broker(id) => format!("brokers '{id}'"),
+        ConfigResource::AllBrokers => "default brokers".to_owned(),
+    }
+}
+
+// Source: ConfigCommand.describeConfig (2.3)
+fn describe_from_zookeeper(resource: &ConfigResource, admin: &mut Admin<'_>) -> Told<String> {
+    let (kind, name) = resource.entity();
+    let read = Op::GetData { path: kind.entity(&name), watch: false };
+    let reply = admin.in_zookeeper(vec![read])?;
+    let config = found(&reply[0], znodes::decode_config).unwrap_or_default();
+    let mut config: Vec<(Arc<str>, Arc<str>)> = config.into_iter().collect();
+    java_hash::in_table_order(&mut config, Filling::Early, |(name, _)| java_hash::hash(name));
+    let pairs: Vec<String> = config.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    Ok(format!("Configs for {} are {}\n", in_words(resource), pairs.join(",")))
+}
+
+// Source: ConfigCommand.describeResourceConfig (3.9), describeBrokerConfig (1.1)
+fn describe(resource: &ConfigResource, admin: &mut Admin<'_>, printed: &mut String) -> Told<()> {
+    let new = admin.release().tools_tell_what_is_created();
+    let head = match resource {
+        ConfigResource::Topic(name) => format!("Dynamic configs for topic {name} are:\n"),
+        ConfigResource::Broker(id) if new => format!("Dynamic configs for broker {id} are:\n"),
+        ConfigResource::Broker(id) => format!("Configs for broker {id} are:\n"),
+        ConfigResource::AllBrokers => {
+            let plural = if new { "s" } else { "" };
+            format!("Default config{plural} for brokers in the cluster are:\n")
+        }
+    };
+    // Later tools print the head before they ask.
+    if new {
+        printed.push_str(&head);
+    }
+    let set = entries(resource, admin)?;
+    if !new {
+        printed.push_str(&head);
+    }
+    for entry in set {
+        let of = |(source, name, value): &(ConfigSource, Arc<str>, Arc<str>)| {
+            format!("{}:{name}={value}", source.name())
+        };
+        let synonyms: Vec<String> = entry.synonyms.iter().map(of).collect();
+        printed.push_str(&format!(
+            "  {}={} sensitive=false synonyms={{{}}}\n",
+            entry.name,
+            entry.value,
+            synonyms.join(", ")
+        ));
+    }
+    Ok(())
+}
+
+/// What is set for the resource itself.
+fn entries(resource: &ConfigResource, admin: &mut Admin<'_>) -> Told<Vec<ConfigEntry>> {
+    let own = match resource {
+        ConfigResource::Topic(_) => ConfigSource::DynamicTopic,
+        ConfigResource::Broker(_) => ConfigSource::DynamicBroker,
+        ConfigResource::AllBrokers => ConfigSource::DynamicDefaultBroker,
+    };
+    let request = DescribeConfigsRequest { resources: vec![resource.clone()] };
+    let answer = to(admin, resource, "describeConfigs", request.into())?;
+    let mut entries = match answer!(answer, DescribeConfigs).results.pop() {
+        Some((_, Ok(entries))) => entries,
+        Some((_, Err(why))) => return Err(Failure::from(why).into()),
+        None => Vec::new(),
+    };
+    entries.retain(|entry| entry.config_source == own);
+    Ok(entries)
+}
+
+/// Whether a tool that writes to ZooKeeper may write that.
+// Source: AdminUtils.changeTopicConfig, changeBrokerConfig; DynamicConfig.Broker (0.10.2)
+fn check(resource: &ConfigResource, config: &Config, admin: &mut Admin<'_>) -> Told<()> {
+    let ConfigResource::Topic(topic) = resource else {
+        let rates = ["leader.replication.throttled.rate", "follower.replication.throttled.rate"];
+        let unknown: Vec<&str> =
+            config.keys().map(|name| &**name).filter(|name| !rates.contains(name)).collect();
+        let words = "requirement failed: Unknown Dynamic Configuration: Set(";
+        return match unknown.is_empty() {
+            true => Ok(()),
+            false => Err(plain(&format!("{words}{}).", unknown.join(", ")))),
+        };
+    };
+    let look = Op::Exists { path: znodes::topic(topic), watch: false };
+    if admin.in_zookeeper(vec![look])?[0].is_err() {
+        let message = format!("Topic \"{topic}\" does not exist.");
+        return Err(Failure::new(Exception::AdminOperation, message).into());
+    }
+    check_topic_configs(config).map_err(|words| Halt::from(Failure::new(Exception::Config, words)))
+}
+
+// Source: ConfigCommand.alterConfigWithZk (2.3), (2.5)
+fn done_in_zookeeper(resource: &ConfigResource, release: Release) -> String {
+    let updating = if release.tools_tell_what_is_created() { "updating" } else { "Updating" };
+    format!("Completed {updating} config for entity: {}.\n", in_words(resource))
+}
+
+// Source: ConfigCommand (2.3), (2.4)
+fn done(resource: &ConfigResource, release: Release) -> String {
+    let (colon, end) = if release.tools_tell_what_is_created() { ("", ".") } else { (":", ",") };
+    match resource {
+        ConfigResource::Topic(name) => format!("Completed updating config for topic {name}.\n"),
+        ConfigResource::Broker(id) => {
+            format!("Completed updating config for broker{colon} {id}.\n")
+        }
+        ConfigResource::AllBrokers => {
+            format!("Completed updating default config for brokers in the cluster{end}\n")
+        }
+    }
+}
 
 /// A broker's settings are that broker's affair, all others anybody's.
 // Source: KafkaAdminClient.nodeFor

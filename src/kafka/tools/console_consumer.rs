@@ -5,15 +5,19 @@
 //!
 //! *Invariant: it prints values, one a line, and at last how many, or where they end.*
 
+use std::sync::Arc;
+
 use super::admin::{Admin, Failure, Halt, answer};
 use super::dialogue::Next;
 use super::{Arguments, Usage};
+use crate::kafka::consumer::Reading;
 use crate::kafka::consumer::words::ConsumerSettings;
 use crate::kafka::id::{BrokerId, GroupId, Offset, TopicName, TopicPartition};
 use crate::kafka::message::{
     ConsumerGroupHeartbeatRequest, FetchPartition, FetchRequest, Isolation, ListOffsetsAt, Response,
 };
-use crate::kafka::record::Record;
+use crate::kafka::record::{Content, Record};
+use crate::kafka::release::Release;
 use crate::sim::{Span, sort};
 
 /// Values with their offsets.
@@ -31,20 +35,102 @@ pub enum ConsoleConsumer {
 /// Reads one partition of a topic, or one after the other.
 // Real: it goes on until somebody stops it, and takes partitions as they answer; here it ends when
 // nothing comes, because a tool here prints what it has and exits.
+// Real: who reads a whole topic is a member of a group of its own, console-consumer-N; here it
+// reads as nobody, because it ends at once.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reader {
     topic: TopicName,
     /// None means all.
     partition: Option<i32>,
+    from: From,
+    isolation: Isolation,
     max_messages: u64,
     shown: Shown,
 }
 
 /// What is shown of a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Shown {
+// Source: DefaultMessageFormatter
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Shown {
+    parts: Vec<Part>,
+    separator: Arc<str>,
+}
+
+/// One of the things that can be shown, in the order in which they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Part {
+    Timestamp,
+    Partition,
+    Offset,
+    Headers,
+    Key,
     Value,
-    KeyAndValue,
+}
+
+const PARTS: &[(&str, Part)] = &[
+    ("print.timestamp", Part::Timestamp),
+    ("print.partition", Part::Partition),
+    ("print.offset", Part::Offset),
+    ("print.headers", Part::Headers),
+    ("print.key", Part::Key),
+    ("print.value", Part::Value),
+];
+
+impl Shown {
+    /// Reads the properties of a command line.
+    fn read(arguments: &mut Arguments) -> Result<Shown, Usage> {
+        let mut shown = Shown { parts: vec![Part::Value], separator: "\t".into() };
+        while let Some(property) = arguments.value("--property") {
+            let (name, value) = property.split_once('=').unwrap_or((&property, ""));
+            let part = PARTS.iter().find(|(known, _)| *known == name).map(|(_, part)| *part);
+            match (part, value) {
+                (Some(part), "true" | "false") => {
+                    shown.parts.retain(|shown| *shown != part);
+                    if value == "true" {
+                        shown.parts.push(part);
+                    }
+                }
+                (None, text) if name == "key.separator" => shown.separator = text.into(),
+                _ => {
+                    let wanted = "print.timestamp, .partition, .offset, .headers, .key or .value \
+                                  =true or false, or key.separator=:";
+                    return Err(Usage::is_not(&property, wanted));
+                }
+            }
+        }
+        sort::sort(&mut shown.parts);
+        Ok(shown)
+    }
+
+    /// A record's line.
+    fn line(&self, offset: Offset, partition: i32, record: &Record, release: Release) -> String {
+        let text = |text: &Option<Content>| text.as_ref().map_or("null".into(), Content::to_string);
+        let parts = self.parts.iter().filter_map(|part| match part {
+            Part::Timestamp => release
+                .records_have_times()
+                .then(|| format!("CreateTime:{}", record.timestamp.as_ms())),
+            // Source: KAFKA-9285, KIP-431 (2.7)
+            Part::Partition | Part::Offset | Part::Headers
+                if !release.console_shows_where_records_are() =>
+            {
+                None
+            }
+            Part::Partition => Some(format!("Partition:{partition}")),
+            Part::Offset => Some(format!("Offset:{offset}")),
+            Part::Headers => Some("NO_HEADERS".to_owned()),
+            Part::Key => Some(text(&record.key)),
+            Part::Value => Some(text(&record.value)),
+        });
+        parts.collect::<Vec<_>>().join(&self.separator)
+    }
+}
+
+/// Where reading begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum From {
+    Beginning,
+    End,
+    Offset(Offset),
 }
 
 impl ConsoleConsumer {
@@ -64,17 +150,18 @@ impl ConsoleConsumer {
         let partition = arguments.number("--partition", 0, i32::MAX)?;
         let max_messages = arguments.number("--max-messages", 1, u64::MAX)?.unwrap_or(u64::MAX);
         arguments.number("--timeout-ms", 0, u64::MAX)?;
-        let shown = match arguments.value("--property").as_deref() {
-            Some("print.key=true") => Shown::KeyAndValue,
-            None | Some("print.key=false") => Shown::Value,
-            Some(other) => return Err(Usage::is_not(other, "print.key=true")),
+        let shown = Shown::read(arguments)?;
+        let isolation = match arguments.value("--isolation-level").as_deref() {
+            Some("read_committed") => Isolation::ReadCommitted,
+            Some("read_uncommitted") | None => Isolation::ReadUncommitted,
+            Some(other) => return Err(Usage::is_not(other, "read_committed or read_uncommitted")),
         };
-        if !arguments.switch("--from-beginning") {
-            return Err(Usage::lacks("--from-beginning: it reads what is there, and ends"));
-        }
+        let from = from(arguments, partition)?;
+        arguments.switch("--skip-message-on-error");
         arguments.finish()?;
         let topic = topic.into();
-        Ok(ConsoleConsumer::Reader(Reader { topic, partition, max_messages, shown }))
+        let reader = Reader { topic, partition, from, isolation, max_messages, shown };
+        Ok(ConsoleConsumer::Reader(reader))
     }
 
     /// What it prints in the end.
@@ -142,6 +229,24 @@ fn join(group: &GroupId, topic: &TopicName, admin: &mut Admin<'_>) -> Result<Str
     ))
 }
 
+/// Where a command line says that reading begins.
+fn from(arguments: &mut Arguments, partition: Option<i32>) -> Result<From, Usage> {
+    if arguments.switch("--from-beginning") {
+        return Ok(From::Beginning);
+    }
+    match (arguments.value("--offset").as_deref(), partition) {
+        (Some(_), None) => Err(Usage::lacks("--partition N where --offset is given")),
+        (Some("earliest"), _) => Ok(From::Beginning),
+        (Some("latest"), _) => Ok(From::End),
+        (Some(text), _) => {
+            let wanted = || Usage::is_not(text, "earliest, latest or an offset");
+            let offset = text.parse().ok().filter(|offset| *offset >= 0).ok_or_else(wanted)?;
+            Ok(From::Offset(Offset(offset)))
+        }
+        (None, _) => Err(Usage::lacks("--from-beginning: it reads what is there, and ends")),
+    }
+}
+
 impl Reader {
     fn read_all(&self, admin: &mut Admin<'_>) -> Result<String, Halt> {
         let (mut printed, mut count) = (String::new(), 0);
@@ -149,9 +254,15 @@ impl Reader {
         let shell = is_old && self.partition.is_some();
         for partition in self.partitions(admin)? {
             let one = std::slice::from_ref(&partition);
-            let starts = admin.list_offsets(ListOffsetsAt::Earliest, one)?;
-            let mut next = Offset(starts[0].1.unwrap_or(0));
-            while let Some((values, after)) = self.fetch(&partition, admin, next)? {
+            let mut next = match self.from {
+                From::Offset(offset) => offset,
+                From::Beginning => edge(ListOffsetsAt::Earliest, one, admin)?,
+                From::End => edge(ListOffsetsAt::Latest, one, admin)?,
+            };
+            // What comes while it reads is not waited for.
+            let end = edge(ListOffsetsAt::Latest, one, admin)?;
+            while count < self.max_messages && next < end {
+                let Some((values, after)) = self.fetch(&partition, admin, next)? else { break };
                 for (offset, value) in values {
                     if count == self.max_messages {
                         break;
@@ -192,7 +303,7 @@ impl Reader {
         Ok(named.collect())
     }
 
-    /// The values from `from` on, and the offset after them; none if nothing came.
+    /// The lines from `from` on, and the offset after them; none if nothing came.
     fn fetch(
         &self,
         partition: &TopicPartition,
@@ -205,7 +316,7 @@ impl Reader {
         let Some(leader) = of.map(|of| of.leader_id).filter(|id| *id != BrokerId::NONE) else {
             return Ok(None);
         };
-        let partition = FetchPartition {
+        let asked = FetchPartition {
             partition: partition.clone(),
             current_leader_epoch: None,
             fetch_offset: from,
@@ -214,25 +325,26 @@ impl Reader {
             partition_max_bytes: 1 << 20,
         };
         let request = FetchRequest {
-            isolation_level: Isolation::ReadUncommitted,
+            isolation_level: self.isolation,
             replica_id: BrokerId::NONE,
             max_wait: Span::ms(500),
             min_bytes: 1,
-            topics: vec![partition],
+            topics: vec![asked],
         };
         let answer = answer!(admin.broker("fetch", leader, request.into())?, Fetch);
-        let records = answer.responses.iter().flat_map(|of| &of.records);
-        let records = records.flat_map(|batch| batch.enumerate());
-        let wanted: Vec<_> = records.filter(|(offset, _)| *offset >= from).collect();
-        let Some((last, _)) = wanted.last() else { return Ok(None) };
-        let text = |text: &Option<crate::kafka::record::Content>| {
-            text.as_ref().map_or("null".into(), ToString::to_string)
-        };
-        let line = |record: &Record| match self.shown {
-            Shown::Value => text(&record.value),
-            Shown::KeyAndValue => format!("{}\t{}", text(&record.key), text(&record.value)),
-        };
-        let values = wanted.iter().map(|(at, record)| (*at, line(record))).collect();
-        Ok(Some((values, last.next())))
+        let Some(told) = answer.responses.first() else { return Ok(None) };
+        let (records, next) = Reading::heard(from, told);
+        if next == from {
+            return Ok(None);
+        }
+        let (number, release) = (partition.partition, admin.release());
+        let line =
+            |(at, record): (Offset, Record)| (at, self.shown.line(at, number, &record, release));
+        Ok(Some((records.into_iter().map(line).collect(), next)))
     }
+}
+
+/// Where a partition begins or ends.
+fn edge(at: ListOffsetsAt, one: &[TopicPartition], admin: &mut Admin<'_>) -> Result<Offset, Halt> {
+    Ok(Offset(admin.list_offsets(at, one)?[0].1.unwrap_or(0)))
 }

@@ -11,10 +11,14 @@ use super::{Arguments, Bootstrap, Usage};
 use crate::kafka::id::TopicName;
 use crate::kafka::message::Acks;
 use crate::kafka::producer::words::{ProducerSettings, ToSend};
+use crate::kafka::release::Release;
 use crate::sim::Span;
 
 /// Its name.
 pub const NAME: &str = "kafka-console-producer";
+
+/// Settings by their names.
+type Pairs = Vec<(Arc<str>, Arc<str>)>;
 
 /// What it is asked to do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -24,7 +28,20 @@ pub struct ConsoleProducer {
     /// What stands between a key and a value, if lines have keys.
     separator: Option<String>,
     acks: Option<Acks>,
+    /// Settings of its producer, by their names.
+    settings: Pairs,
 }
+
+/// Options that set something of the producer.
+// Source: ConsoleProducer.ConsoleProducerOptions, producerProps
+const OPTIONS: &[(&str, &str)] = &[
+    ("--timeout", "linger.ms"),
+    ("--batch-size", "batch.size"),
+    ("--message-send-max-retries", "retries"),
+    ("--retry-backoff-ms", "retry.backoff.ms"),
+    ("--request-timeout-ms", "request.timeout.ms"),
+    ("--max-block-ms", "max.block.ms"),
+];
 
 impl ConsoleProducer {
     /// Reads the command line.
@@ -51,8 +68,18 @@ impl ConsoleProducer {
                 Some(Acks::by_name(&text).ok_or_else(wanted)?)
             }
         };
+        let settings = settings(&mut arguments)?;
         arguments.finish()?;
-        Ok(ConsoleProducer { topic: topic.into(), separator: has_keys.then_some(separator), acks })
+        let separator = has_keys.then_some(separator);
+        Ok(ConsoleProducer { topic: topic.into(), separator, acks, settings })
+    }
+
+    /// What it prints if it does not know how it is to reach the brokers.
+    // Source: KAFKA-9320 (--bootstrap-server, 2.5)
+    pub fn refused(words: &[String], release: Release) -> Option<String> {
+        let is_new = words.iter().any(|word| word == "--bootstrap-server");
+        let said = "bootstrap-server is not a recognized option\n";
+        (is_new && !release.console_producer_knows_bootstrap_server()).then(|| said.to_owned())
     }
 
     /// The settings of its producer.
@@ -67,6 +94,9 @@ impl ConsoleProducer {
         let acks = self.acks.unwrap_or(known.release.console_producer_acks());
         settings.enable_idempotence &= acks == Acks::All;
         settings.acks = acks;
+        for (name, value) in &self.settings {
+            settings.set(name, value).expect("checked when it was read");
+        }
         settings
     }
 
@@ -94,6 +124,31 @@ impl ConsoleProducer {
     }
 }
 
+/// What of its producer's settings a command line changes; the last word goes before all.
+fn settings(arguments: &mut Arguments) -> Result<Pairs, Usage> {
+    let mut settings = Pairs::new();
+    if arguments.switch("--sync") {
+        settings.push(("linger.ms".into(), "0".into()));
+    }
+    for (option, name) in OPTIONS {
+        if let Some(value) = arguments.value(option) {
+            settings.push(((*name).into(), value.into()));
+        }
+    }
+    while let Some(property) = arguments.value("--producer-property") {
+        let pair = property.split_once('=');
+        let wanted = || Usage::is_not(&property, "a setting like linger.ms=5");
+        let (name, value) = pair.ok_or_else(wanted)?;
+        settings.push((name.into(), value.into()));
+    }
+    let mut scratch = ProducerSettings::new("", Arc::from([]));
+    for (name, value) in &settings {
+        let wanted = || Usage::is_not(value, &format!("{name} as a producer here has it"));
+        scratch.set(name, value).ok_or_else(wanted)?;
+    }
+    Ok(settings)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,5 +170,9 @@ mod tests {
         let why = "No key separator found on line number 1: 'v'".to_owned();
         assert_eq!(keyed.record("v"), Err(why));
         assert!(read("--topic t --request-required-acks 2").is_err() && read("--sync").is_err());
+        let set = read("--topic t --timeout 5 --producer-property acks=1").expect("it is right");
+        let settings = set.settings(&Bootstrap::nowhere());
+        assert_eq!((settings.linger, settings.acks), (Span::ms(5), Acks::Leader));
+        assert!(read("--topic t --producer-property acks=9").is_err());
     }
 }

@@ -19,13 +19,47 @@ pub const NAME: &str = "kafka-dump-log";
 
 /// Whose log of which partition a command line names.
 // Real: it reads files, many at once, from where one asks; here the log is read as one file.
-pub fn read(words: &[String]) -> Result<(BrokerId, TopicPartition), Usage> {
+pub fn read(words: &[String]) -> Result<(BrokerId, TopicPartition, Records), Usage> {
     let mut arguments = Arguments(words.to_vec());
     let wanted = "--files /broker-1/data/orders-0/00000000000000000000.log";
     let path = arguments.value("--files").ok_or_else(|| Usage::lacks(wanted))?;
+    let mut records = Records::Untold;
+    for option in SHOWING {
+        if arguments.switch(option) {
+            records = Records::Told;
+        }
+    }
     arguments.finish()?;
-    log_at(&path).ok_or_else(|| Usage::is_not(&path, wanted))
+    let (id, partition) = log_at(&path).ok_or_else(|| Usage::is_not(&path, wanted))?;
+    Ok((id, partition, records))
 }
+
+/// Whether each record is told, and not its batch alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Records {
+    /// The batch alone.
+    Untold,
+    /// Each record.
+    Told,
+}
+
+impl Records {
+    /// As whoever wants to understand a log has it: those of Kafka's own topics and of
+    /// transactions.
+    pub fn of_interest(partition: &TopicPartition, batches: &[&RecordBatch]) -> Records {
+        let own = matches!(partition.topic.as_str(), CONSUMER_OFFSETS | TRANSACTION_STATE);
+        match own || batches.iter().any(|batch| batch.is_transactional) {
+            true => Records::Told,
+            false => Records::Untold,
+        }
+    }
+}
+
+/// The options that have records shown.
+// Source: DumpLogSegmentsOptions
+// Real: who is not told that it is the offsets topic's log shows bytes; here what they mean.
+const SHOWING: [&str; 4] =
+    ["--print-data-log", "--deep-iteration", "--offsets-decoder", "--transaction-log-decoder"];
 
 fn log_at(path: &str) -> Option<(BrokerId, TopicPartition)> {
     let (id, rest) = path.strip_prefix("/broker-")?.split_once("/data/")?;
@@ -35,20 +69,18 @@ fn log_at(path: &str) -> Option<(BrokerId, TopicPartition)> {
 }
 
 /// The text of a dump; records of the offsets topic are decoded.
-pub fn dump<'a>(
+pub fn dump(
     broker: BrokerId,
     partition: &TopicPartition,
-    batches: impl Iterator<Item = &'a RecordBatch>,
+    batches: &[&RecordBatch],
+    records: Records,
 ) -> String {
     let mut out = format!("Dumping /broker-{broker}/data/{partition}/{:020}.log\n", 0);
     out.push_str("Log starting offset: 0\n");
-    let batches: Vec<&RecordBatch> = batches.collect();
-    let decoded = matches!(partition.topic.as_str(), CONSUMER_OFFSETS | TRANSACTION_STATE)
-        || batches.iter().any(|batch| batch.is_transactional);
     let mut position = 0;
     for batch in batches {
         position += dump_batch(batch, position, &mut out);
-        if decoded {
+        if records == Records::Told {
             dump_records(batch, &mut out);
         }
     }
@@ -126,7 +158,7 @@ mod tests {
     fn a_dump_names_file_batches_and_records() {
         let partition = TopicPartition::new(CONSUMER_OFFSETS, 1);
         let batch = batch(Vec::new());
-        let text = dump(BrokerId(2), &partition, std::iter::once(&batch));
+        let text = dump(BrokerId(2), &partition, &[&batch], Records::Told);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(
             lines[0],

@@ -12,6 +12,7 @@ use crate::kafka::error::Error;
 use crate::kafka::id::TopicPartition;
 use crate::kafka::message::Response;
 use crate::kafka::release::Release;
+use crate::kafka::znodes;
 use crate::sim::Span;
 
 /// What it is asked to do.
@@ -19,8 +20,12 @@ use crate::sim::Span;
 pub struct LeaderElection {
     kind: ElectionType,
     /// None means all.
-    partition: Option<TopicPartition>,
+    partitions: Option<Vec<TopicPartition>>,
 }
+
+/// How partitions are named; they stand in the line, not in a file.
+pub(super) const PARTITIONS: &str =
+    "JSON like {\"partitions\":[{\"topic\":\"orders\",\"partition\":0}]}";
 
 impl LeaderElection {
     /// Reads the command line.
@@ -35,19 +40,29 @@ impl LeaderElection {
         let all = arguments.switch("--all-topic-partitions");
         let topic = arguments.value("--topic");
         let number = arguments.number("--partition", 0, i32::MAX)?;
+        let json = arguments.json("--path-to-json");
         arguments.finish()?;
-        let partition = topic.zip(number).map(|(topic, number)| TopicPartition::new(topic, number));
-        if partition.is_none() != all {
+        let one = topic.zip(number).map(|(topic, number)| vec![TopicPartition::new(topic, number)]);
+        let named = match json {
+            Some(json) => {
+                let named = znodes::decode_partitions(&json.as_str().into());
+                Some(named.ok_or_else(|| Usage::is_not(&json, PARTITIONS))?)
+            }
+            None => None,
+        };
+        let told = usize::from(all) + usize::from(one.is_some()) + usize::from(named.is_some());
+        if told != 1 {
             return Err(Usage::lacks(
-                "--topic and --partition of one, or --all-topic-partitions and neither",
+                "--all-topic-partitions, --topic and --partition, or --path-to-json-file, and one \
+                 of them",
             ));
         }
-        Ok(LeaderElection { kind, partition })
+        Ok(LeaderElection { kind, partitions: one.or(named) })
     }
 
     /// What it prints in the end.
     pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
-        let partitions = self.partition.clone().map(|partition| vec![partition]);
+        let partitions = self.partitions.clone();
         let timeout = Span::secs(30);
         let request = ElectLeadersRequest { election_type: self.kind, partitions, timeout };
         match admin.controller("electLeaders", request.into()) {

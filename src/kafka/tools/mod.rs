@@ -12,6 +12,7 @@ pub mod consumer_groups;
 pub mod dialogue;
 pub mod dump_log;
 pub mod exception;
+pub mod get_offsets;
 mod groups_in_zookeeper;
 pub mod groups_text;
 pub mod leader_election;
@@ -30,6 +31,7 @@ use self::configs::Configs;
 use self::console_consumer::ConsoleConsumer;
 use self::consumer_groups::ConsumerGroups;
 use self::dialogue::{Dialogue, Next, Outcome, Past};
+use self::get_offsets::GetOffsets;
 use self::groups_in_zookeeper::OffsetChecker;
 use self::leader_election::LeaderElection;
 use self::preferred_election::PreferredElection;
@@ -62,9 +64,41 @@ pub enum Command {
     PreferredElection(PreferredElection),
     /// `ConsumerOffsetChecker` (to 0.8).
     OffsetChecker(OffsetChecker),
+    /// `kafka-get-offsets`, or `GetOffsetShell`.
+    GetOffsets(GetOffsets),
 }
 
+/// The tool whose `--zookeeper` says which groups are meant.
+const GROUPS: &str = "kafka-consumer-groups";
+
 impl Command {
+    /// The tool `name` with what its command line says, of which `shown` are the words.
+    fn read(
+        name: &str,
+        arguments: &mut Arguments,
+        shown: &str,
+        door: Door,
+    ) -> Result<Command, Usage> {
+        Ok(match name {
+            "kafka-topics" => Command::Topics(Topics::read(arguments, door)?),
+            GROUPS => Command::ConsumerGroups(ConsumerGroups::read(arguments)?),
+            "kafka-configs" => Command::Configs(Configs::read(arguments, shown, door)?),
+            "kafka-leader-election" => Command::LeaderElection(LeaderElection::read(arguments)?),
+            "kafka-reassign-partitions" => {
+                Command::ReassignPartitions(ReassignPartitions::read(arguments)?)
+            }
+            "kafka-console-consumer" => Command::ConsoleConsumer(ConsoleConsumer::read(arguments)?),
+            "kafka-preferred-replica-election" => {
+                Command::PreferredElection(PreferredElection::read(arguments)?)
+            }
+            get_offsets::SCRIPT | get_offsets::CLASS => {
+                Command::GetOffsets(GetOffsets::read(name, arguments)?)
+            }
+            "ConsumerOffsetChecker" => Command::OffsetChecker(OffsetChecker::read(arguments)?),
+            _ => return Err(Usage::is_not(name, "a tool of Kafka's")),
+        })
+    }
+
     fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
         if let Some(words) = self.missing(admin.release()) {
             return Ok(format!("{words}\n"));
@@ -78,6 +112,7 @@ impl Command {
             Command::ConsoleConsumer(tool) => tool.run(admin),
             Command::PreferredElection(tool) => tool.run(admin),
             Command::OffsetChecker(tool) => tool.run(admin),
+            Command::GetOffsets(tool) => tool.run(admin),
         }
     }
 
@@ -92,6 +127,12 @@ impl Command {
             Command::Configs(_) => {
                 release.topics_tool_is_the_first().then_some("kafka-configs: command not found")
             }
+            Command::ConsumerGroups(_) => {
+                (!release.has_new_consumers()).then_some("kafka-consumer-groups: command not found")
+            }
+            Command::GetOffsets(tool) => {
+                tool.is_missing(release).then_some("kafka-get-offsets: command not found")
+            }
             Command::PreferredElection(_) => (!release.moves_are_wished_in_zookeeper())
                 .then_some("kafka-preferred-replica-election: command not found"),
             _ => None,
@@ -105,6 +146,7 @@ impl Command {
                 (!release.has_old_consumers()).then_some("zookeeper")
             }
             Command::ReassignPartitions(tool) => tool.too_new(release),
+            Command::Topics(tool) => tool.too_new(release),
             _ => None,
         }
     }
@@ -115,12 +157,14 @@ impl Command {
             return false;
         }
         match self {
-            Command::Topics(_) => release.topics_are_made_in_zookeeper(),
+            Command::Topics(tool) => tool.is_in_zookeeper(release),
             Command::Configs(tool) => tool.are_in_zookeeper(release),
             Command::ReassignPartitions(_) => release.moves_are_wished_in_zookeeper(),
             Command::ConsumerGroups(tool) => tool.is_in_zookeeper(),
             Command::PreferredElection(_) | Command::OffsetChecker(_) => true,
-            Command::LeaderElection(_) | Command::ConsoleConsumer(_) => false,
+            Command::LeaderElection(_) | Command::ConsoleConsumer(_) | Command::GetOffsets(_) => {
+                false
+            }
         }
     }
 }
@@ -222,8 +266,19 @@ impl Door {
     fn refused(self, command: &Command, release: Release) -> Option<Door> {
         let knows = match self {
             Door::Untold => true,
-            Door::Brokers => !command.opens_session(release),
-            Door::Zookeeper => release.tools_know_zookeeper(),
+            Door::Brokers => match command {
+                // Source: KIP-635 (3.0)
+                Command::GetOffsets(_) => !release.tools_are_in_scala(),
+                Command::ConsoleConsumer(_) => release.has_new_consumers(),
+                _ => !command.opens_session(release),
+            },
+            Door::Zookeeper => match command {
+                Command::ConsoleConsumer(_) | Command::OffsetChecker(_) => {
+                    release.has_old_consumers()
+                }
+                Command::LeaderElection(_) | Command::GetOffsets(_) => false,
+                _ => release.tools_know_zookeeper(),
+            },
         };
         (!knows && command.missing(release).is_none()).then_some(self)
     }
@@ -241,6 +296,13 @@ impl Arguments {
         }
         self.0.remove(place);
         Some(self.0.remove(place))
+    }
+
+    /// The JSON behind this option, or behind the one that would name a file of it.
+    // Real: it is in a file; here in the line, because there are no files.
+    pub fn json(&mut self, option: &str) -> Option<String> {
+        let file = self.value(&format!("{option}-file"));
+        file.or_else(|| self.value(option))
     }
 
     /// The number behind this option, if it is given: one from `least` to `most`.
@@ -357,40 +419,32 @@ impl Tool {
         let mut arguments = Arguments(words.to_vec());
         let mut patience = Patience { request: Span::secs(30), call: Span::secs(60) };
         let door = arguments.door();
-        if name != "kafka-consumer-groups" {
+        // How a client reaches the brokers is no matter here.
+        arguments.value("--command-config");
+        if name != GROUPS {
             arguments.switch("--zookeeper");
         }
-        let shown = arguments.0.join(" ");
-        let command = match name {
-            "kafka-topics" => Command::Topics(Topics::read(&mut arguments)?),
-            "kafka-consumer-groups" => {
-                if let Some(text) = arguments.value("--timeout") {
-                    let wanted = "--timeout as milliseconds from 1 on";
-                    let timeout = Span::parse_pause_ms(&text);
-                    let timeout = timeout.ok_or_else(|| Usage::is_not(&text, wanted))?;
-                    patience = Patience { request: timeout, call: timeout };
-                }
-                Command::ConsumerGroups(ConsumerGroups::read(&mut arguments)?)
-            }
-            "kafka-configs" => Command::Configs(Configs::read(&mut arguments, &shown)?),
-            "kafka-leader-election" => {
-                Command::LeaderElection(LeaderElection::read(&mut arguments)?)
-            }
-            "kafka-reassign-partitions" => {
-                Command::ReassignPartitions(ReassignPartitions::read(&mut arguments)?)
-            }
-            "kafka-console-consumer" => {
-                Command::ConsoleConsumer(ConsoleConsumer::read(&mut arguments)?)
-            }
-            "kafka-preferred-replica-election" => {
-                Command::PreferredElection(PreferredElection::read(&mut arguments)?)
-            }
-            "ConsumerOffsetChecker" => Command::OffsetChecker(OffsetChecker::read(&mut arguments)?),
-            _ => return Err(Usage::is_not(name, "a tool of Kafka's")),
+        let shown = match door {
+            Door::Untold => arguments.0.join(" "),
+            Door::Brokers | Door::Zookeeper => words.join(" "),
         };
+        if name == GROUPS
+            && let Some(text) = arguments.value("--timeout")
+        {
+            let wanted = "--timeout as milliseconds from 1 on";
+            let timeout = Span::parse_pause_ms(&text);
+            let timeout = timeout.ok_or_else(|| Usage::is_not(&text, wanted))?;
+            patience = Patience { request: timeout, call: timeout };
+        }
+        let command = Command::read(name, &mut arguments, &shown, door)?;
         let refused = door.refused(&command, bootstrap.release);
         let unknown = refused.map(Door::option).or_else(|| command.too_new(bootstrap.release));
-        let unknown = unknown.map(|option| unknown_option(option, &command, bootstrap.release));
+        let unknown = match &command {
+            Command::Configs(tool) if tool.wants_zookeeper(bootstrap.release).is_some() => {
+                tool.wants_zookeeper(bootstrap.release).map(str::to_owned)
+            }
+            _ => unknown.map(|option| unknown_option(option, &command, bootstrap.release)),
+        };
         let opens = unknown.is_none() && command.opens_session(bootstrap.release);
         let zk = opens.then(|| {
             let (servers, timeout) = (bootstrap.ensemble.clone(), SESSION_TIMEOUT);

@@ -8,6 +8,7 @@
 use super::admin::{Admin, Failure, Halt};
 use super::dialogue::Next;
 use super::exception::Exception;
+use super::leader_election::PARTITIONS;
 use super::reassign_in_zookeeper::bracketed;
 use super::topics_in_zookeeper::children_of;
 use super::{Arguments, Usage};
@@ -28,12 +29,13 @@ pub struct PreferredElection {
 impl PreferredElection {
     /// Reads the command line; the partitions stand in it, not in a file.
     pub fn read(arguments: &mut Arguments) -> Result<PreferredElection, Usage> {
-        let json = arguments.value("--json");
+        let file = arguments.value("--path-to-json-file");
+        let json = file.or_else(|| arguments.value("--json"));
         arguments.finish()?;
         let partitions = match json {
             Some(json) => {
                 let named = znodes::decode_partitions(&json.as_str().into());
-                Some(named.ok_or_else(|| Usage::bad(&json))?)
+                Some(named.ok_or_else(|| Usage::is_not(&json, PARTITIONS))?)
             }
             None => None,
         };

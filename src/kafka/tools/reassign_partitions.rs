@@ -86,7 +86,7 @@ impl ReassignPartitions {
         }
         let json = match action {
             Action::List | Action::Generate(_) => r#"{"partitions":[]}"#.to_owned(),
-            _ => arguments.value("--reassignment-json").ok_or_else(|| Usage::lacks(PLAN))?,
+            _ => arguments.json("--reassignment-json").ok_or_else(|| Usage::lacks(PLAN))?,
         };
         arguments.finish()?;
         let plan = znodes::decode_reassignments(&json.as_str().into());

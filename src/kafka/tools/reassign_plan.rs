@@ -8,6 +8,7 @@
 use super::admin::{Admin, Failure, Told};
 use super::exception::Exception;
 use super::reassign_partitions::{Disks, Replicas, json};
+use super::topics::Racks;
 use super::topics_in_zookeeper::{in_words, registered};
 use super::{Arguments, Usage, reassign_in_zookeeper};
 use crate::kafka::error::Error;
@@ -26,13 +27,6 @@ pub struct Wanted {
     racks: Racks,
 }
 
-/// Whether replicas are spread over racks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Racks {
-    Heeded,
-    Disregarded,
-}
-
 /// How topics are named.
 const TOPICS: &str = "--topics-to-move-json \"{\\\"topics\\\":[{\\\"topic\\\":\\\"orders\\\"}]}\"";
 
@@ -43,16 +37,13 @@ impl Wanted {
 
     /// Reads what the command line says; the topics stand in it, not in a file.
     pub fn read(arguments: &mut Arguments) -> Result<Wanted, Usage> {
-        let json = arguments.value("--topics-to-move-json").ok_or_else(|| Usage::lacks(TOPICS))?;
+        let json = arguments.json("--topics-to-move-json").ok_or_else(|| Usage::lacks(TOPICS))?;
         let topics = znodes::decode_topics(&json).ok_or_else(|| Usage::is_not(&json, TOPICS))?;
         let list = arguments.value("--broker-list");
         let list = list.ok_or_else(|| Usage::lacks("--broker-list 1,2,3"))?;
         let ids = list.split(',').map(|id| id.parse().ok().map(BrokerId)).collect::<Option<_>>();
         let brokers = ids.ok_or_else(|| Usage::is_not(&list, "ids of brokers like 1,2,3"))?;
-        let racks = match arguments.switch("--disable-rack-aware") {
-            true => Racks::Disregarded,
-            false => Racks::Heeded,
-        };
+        let racks = Racks::read(arguments);
         Ok(Wanted { topics, brokers, racks })
     }
 
@@ -123,9 +114,7 @@ impl Wanted {
         };
         known.retain(|broker| self.brokers.contains(&broker.id));
         sort::by_key(&mut known, |broker| broker.id);
-        if self.racks == Racks::Disregarded {
-            known.iter_mut().for_each(|broker| broker.rack = None);
-        }
+        self.racks.heed(&mut known);
         Ok(known)
     }
 }

@@ -13,7 +13,7 @@ use super::exception::Exception;
 use super::topics_text::{
     COLLISION, Only, PartitionDescription, TopicDescription, describe, failure, first_failure,
 };
-use super::{Arguments, Usage};
+use super::{Arguments, Door, Usage};
 use crate::kafka::admin::{
     ConfigEntry, ConfigResource, ConfigSource, CreatePartitionsRequest, CreatePartitionsTopic,
     DeleteTopicsRequest, DescribeConfigsRequest, ListPartitionReassignmentsRequest,
@@ -24,7 +24,10 @@ use crate::kafka::java_hash;
 use crate::kafka::message::{
     CreatableTopic, CreateTopicsRequest, PartitionMetadata, Response, TopicMetadata,
 };
+use crate::kafka::metadata_cache::is_internal;
+use crate::kafka::placement::Candidate;
 use crate::kafka::release::Release;
+use crate::kafka::topic_pattern;
 use crate::sim::{Span, sort};
 
 /// What it is asked to do.
@@ -40,6 +43,43 @@ pub struct Topics {
     pub(super) only: Only,
     pub(super) if_exists: bool,
     pub(super) if_not_exists: bool,
+    /// Where it is told to ask.
+    door: Door,
+    internal: Internal,
+    pub(super) racks: Racks,
+}
+
+/// Whether Kafka's own topics are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Internal {
+    Told,
+    LeftOut,
+}
+
+/// Whether replicas are spread over racks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Racks {
+    /// Over all that there are.
+    Heeded,
+    /// As if there were none.
+    Disregarded,
+}
+
+impl Racks {
+    /// Reads the option.
+    pub(super) fn read(arguments: &mut Arguments) -> Racks {
+        match arguments.switch("--disable-rack-aware") {
+            true => Racks::Disregarded,
+            false => Racks::Heeded,
+        }
+    }
+
+    /// The brokers as far as racks count.
+    pub(super) fn heed(self, brokers: &mut [Candidate]) {
+        if self == Racks::Disregarded {
+            brokers.iter_mut().for_each(|broker| broker.rack = None);
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,6 +100,9 @@ const ACTIONS: &[(&str, Action)] = &[
 ];
 
 const ONLY: &[(&str, Only)] = &[
+    ("--under-min-isr-partitions", Only::UnderMinIsr),
+    ("--at-min-isr-partitions", Only::AtMinIsr),
+    ("--topics-with-overrides", Only::Overridden),
     ("--under-replicated-partitions", Only::UnderReplicated),
     ("--unavailable-partitions", Only::Unavailable),
 ];
@@ -69,7 +112,7 @@ const REQUEST_TIMEOUT: Span = Span::secs(30);
 
 impl Topics {
     /// Reads the command line.
-    pub fn read(arguments: &mut Arguments) -> Result<Topics, Usage> {
+    pub(super) fn read(arguments: &mut Arguments, door: Door) -> Result<Topics, Usage> {
         let action = arguments.one_of(ACTIONS)?;
         let topic = arguments.value("--topic").map(TopicName::from);
         let partitions = arguments.partitions("--partitions")?;
@@ -100,6 +143,12 @@ impl Topics {
         };
         let if_exists = arguments.switch("--if-exists");
         let if_not_exists = arguments.switch("--if-not-exists");
+        let internal = match arguments.switch("--exclude-internal") {
+            true => Internal::LeftOut,
+            false => Internal::Told,
+        };
+        let racks = Racks::read(arguments);
+        arguments.switch("--force");
         arguments.finish()?;
         Ok(Topics {
             action,
@@ -112,14 +161,39 @@ impl Topics {
             only,
             if_exists,
             if_not_exists,
+            door,
+            internal,
+            racks,
         })
+    }
+
+    /// The option that a tool of that release does not know yet, if so.
+    // Source: KIP-351 (2.3)
+    pub(super) fn too_new(&self, release: Release) -> Option<&'static str> {
+        let option = match self.only {
+            Only::UnderMinIsr => "under-min-isr-partitions",
+            Only::AtMinIsr => "at-min-isr-partitions",
+            _ => return None,
+        };
+        (!release.topics_tool_knows_min_isr()).then_some(option)
+    }
+
+    /// Whether it is Kafka's own, and those are not told.
+    pub(super) fn leaves_out(&self, name: &TopicName) -> bool {
+        self.internal == Internal::LeftOut && is_internal(name)
+    }
+
+    /// Whether it goes to ZooKeeper: up to 2.8 it still could.
+    pub(super) fn is_in_zookeeper(&self, release: Release) -> bool {
+        let told = self.door == Door::Zookeeper && release.tools_know_zookeeper();
+        told || release.topics_are_made_in_zookeeper()
     }
 
     /// What it prints in the end.
     pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, super::dialogue::Next> {
         let mut printed = String::new();
         let printing = &mut printed;
-        let done = match (self.action, admin.release().topics_are_made_in_zookeeper()) {
+        let done = match (self.action, self.is_in_zookeeper(admin.release())) {
             (Action::Create, false) => self.create(admin, printing),
             (Action::Describe, false) => self.describe(admin, printing),
             (Action::List, false) => self.list(admin, printing),
@@ -248,11 +322,17 @@ impl Topics {
         accepted(responses.into_iter().find_map(|(_, refusal)| refusal))
     }
 
-    /// All topics, or those that `--topic` names, by name.
-    // Real: `--topic` is a regular expression for all but `--create`; here a name.
+    /// Whether `--topic` means it, if it is given: a regular expression for all but `--create`.
+    // Source: TopicCommand.getTopics
+    pub(super) fn means(&self, name: &TopicName) -> bool {
+        let pattern = self.topic.as_ref();
+        pattern.is_none_or(|pattern| topic_pattern::matches(pattern.as_str(), name.as_str()))
+    }
+
+    /// All topics, or those that `--topic` means, by name.
     fn topics(&self, admin: &mut Admin<'_>) -> Told<Vec<TopicMetadata>> {
         let mut topics = admin.metadata(None)?;
-        topics.retain(|topic| self.topic.as_ref().is_none_or(|name| topic.name == *name));
+        topics.retain(|topic| self.means(&topic.name) && !self.leaves_out(&topic.name));
         sort::by(&mut topics, |a, b| a.name.cmp(&b.name));
         Ok(topics)
     }
@@ -377,7 +457,8 @@ mod tests {
     fn a_topic_has_so_many_partitions_at_most() {
         let read = |count: &str| {
             let line = ["--create", "--topic", "t", "--partitions", count];
-            Topics::read(&mut Arguments(line.map(str::to_owned).to_vec())).map(|_| ())
+            let mut arguments = Arguments(line.map(str::to_owned).to_vec());
+            Topics::read(&mut arguments, Door::Untold).map(|_| ())
         };
         assert_eq!(read("1000"), Ok(()));
         let expected = "--partitions as a number from -32768 to 1000";

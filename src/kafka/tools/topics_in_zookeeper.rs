@@ -1,5 +1,5 @@
-//! `kafka-topics` as it was before 2.2: it reads and writes ZooKeeper itself, in a session of its
-//! own, and asks no broker.
+//! `kafka-topics` as it was before 2.2, and could be up to 2.8: it reads and writes ZooKeeper
+//! itself, in a session of its own, and asks no broker.
 //!
 //! Source: TopicCommand, AdminZkClient (1.1), AdminUtils (0.10.2).
 //!
@@ -70,12 +70,14 @@ impl Topics {
         write_configs(&ConfigType::Topics.entity(name.as_str()), &config, admin)?;
         let data = topic_data(None, replicas, admin);
         admin.in_zookeeper(vec![create(znodes::topic(&name), data)])?;
-        printed.push_str(&format!("Created topic \"{name}\".\n"));
+        let name = as_told(&name, admin.release());
+        printed.push_str(&format!("Created topic {name}.\n"));
         Ok(())
     }
 
     fn place_new(&self, admin: &mut Admin<'_>) -> Told<Replicas> {
-        let brokers = registered(admin)?;
+        let mut brokers = registered(admin)?;
+        self.racks.heed(&mut brokers);
         let mut deal = Deal {
             partitions: self.partitions.unwrap_or(1),
             replication_factor: self.replication_factor.unwrap_or(1),
@@ -108,11 +110,11 @@ impl Topics {
         Ok(())
     }
 
-    /// All topics, or those that `--topic` names.
+    /// All topics, or those that `--topic` means.
     fn names(&self, admin: &mut Admin<'_>) -> Told<Vec<TopicName>> {
         let found = children_of(znodes::topics(), admin)?;
         let names = found.iter().map(|name| TopicName::from(&**name));
-        Ok(names.filter(|name| self.topic.as_ref().is_none_or(|wanted| wanted == name)).collect())
+        Ok(names.filter(|name| self.means(name) && !self.leaves_out(name)).collect())
     }
 
     pub(super) fn describe_from_zookeeper(
@@ -120,7 +122,12 @@ impl Topics {
         admin: &mut Admin<'_>,
         printed: &mut String,
     ) -> Told<()> {
-        let names = self.names(admin)?;
+        let release = admin.release();
+        // Source: TopicCommand.ensureTopicExists (2.2): the tools before said nothing.
+        let names = match release.topics_are_made_in_zookeeper() {
+            true => self.names(admin)?,
+            false => self.existing_in_zookeeper(admin)?,
+        };
         registered(admin)?;
         let marked = are_marked(&names, admin)?;
         for (name, is_marked) in names.into_iter().zip(marked) {
@@ -210,7 +217,8 @@ impl Topics {
             admin.in_zookeeper(vec![create(znodes::config_changes(), Bytes::NULL)])?;
         }
         admin.in_zookeeper(vec![create_sequential(znodes::config_change_prefix(), note)])?;
-        printed.push_str(&format!("Updated config for topic \"{name}\".\n"));
+        let name = as_told(name, admin.release());
+        printed.push_str(&format!("Updated config for topic {name}.\n"));
         Ok(())
     }
 
@@ -269,6 +277,13 @@ impl Topics {
                 Err(Failure::new(Exception::Unthrown, format!("Topic {topic} does not exist"))
                     .into())
             }
+            Some(topic)
+                if names.is_empty()
+                    && !self.if_exists
+                    && !admin.release().topics_are_made_in_zookeeper() =>
+            {
+                Err(plain(&format!("Topic '{topic}' does not exist as expected")))
+            }
             Some(topic) if names.is_empty() && !self.if_exists => {
                 let place = admin.zookeeper_connect();
                 Err(plain(&format!("Topic {topic} does not exist on ZK path {place}")))
@@ -315,6 +330,15 @@ fn first_in_map<'a>(topic: &TopicName, known: &'a Replicas) -> Option<&'a Vec<Br
         java_hash::of_topic_and_partition(topic.as_str(), *number)
     });
     known.get(all.first()?)
+}
+
+/// A topic's name as the tool tells it; at first in quotes.
+// Source: TopicCommand.createTopic, alterTopic (1.1, 2.3)
+fn as_told(name: &TopicName, release: Release) -> String {
+    match release.topics_are_made_in_zookeeper() {
+        true => format!("\"{name}\""),
+        false => name.to_string(),
+    }
 }
 
 /// Refuses settings that no topic has, or not so.

@@ -49,12 +49,21 @@ pub enum Only {
     UnderReplicated,
     /// Those without a leader.
     Unavailable,
+    /// Those with fewer in sync than `min.insync.replicas`.
+    UnderMinIsr,
+    /// Those with just as many.
+    AtMinIsr,
+    /// None, but topics that have settings.
+    Overridden,
 }
 
 impl Only {
     // Source: TopicCommand.DescribeOptions.shouldPrintPartition
-    fn wants(self, partition: &PartitionDescription) -> bool {
+    fn wants(self, partition: &PartitionDescription, min_isr: usize) -> bool {
         match self {
+            Only::UnderMinIsr => partition.isr.len() < min_isr,
+            Only::AtMinIsr => partition.isr.len() == min_isr,
+            Only::Overridden => false,
             Only::All => true,
             Only::UnderReplicated => partition.isr.len() < replication_factor(partition),
             Only::Unavailable => partition.leader.is_none(),
@@ -65,8 +74,15 @@ impl Only {
 /// All of `--describe`.
 // Source: TopicCommand.TopicDescription.printDescription, PartitionDescription.printDescription
 pub fn describe(topic: &TopicDescription, only: Only, release: Release) -> String {
-    let mut out = if only == Only::All { head(topic, release) } else { String::new() };
-    for partition in topic.partitions.iter().filter(|partition| only.wants(partition)) {
+    let has_head = match only {
+        Only::All => true,
+        Only::Overridden => !topic.configs.is_empty(),
+        _ => false,
+    };
+    let mut out = if has_head { head(topic, release) } else { String::new() };
+    let set = topic.configs.iter().find(|(name, _)| &**name == "min.insync.replicas");
+    let min_isr = set.and_then(|(_, value)| value.parse().ok()).unwrap_or(1);
+    for partition in topic.partitions.iter().filter(|one| only.wants(one, min_isr)) {
         out.push_str(&describe_partition(&topic.name, partition));
         if release.tools_show_eligible_leaders() {
             out.push_str("\tElr: N/A\tLastKnownElr: N/A");

@@ -129,7 +129,7 @@ fn PropertiesOf() -> impl IntoView {
     });
     move || {
         shown.get().map(|shown| {
-            let (head, writes) = (view.key("page.properties"), shown.can_be_written);
+            let head = view.key("page.properties");
             let rows = shown.rows.clone().into_iter().map(|row| {
                 let shown = shown.clone();
                 let from = view.key(match row.from {
@@ -137,18 +137,19 @@ fn PropertiesOf() -> impl IntoView {
                     Whence::File => "page.properties.file",
                     Whence::Default => "page.properties.default",
                 });
+                let fixed = !shown.can_change(&row);
                 let change = move |event: Event| {
-                    scene.send(&shown.start_with(row.name, &event_target_value(&event)));
+                    scene.send(&shown.change(row.name, &event_target_value(&event)));
                 };
                 view! {
                     <dt>{row.name}</dt>
                     <dd>
-                        <input type="text" aria-label=row.name prop:value=row.value readonly=!writes on:change=change/>
+                        <input type="text" aria-label=row.name prop:value=row.value readonly=fixed on:change=change/>
                         <span>{from}</span>
                     </dd>
                 }
             });
-            let note = view.key(if writes { "page.properties.off" } else { "page.properties.on" });
+            let note = view.key(if shown.can_be_written { "page.properties.off" } else { "page.properties.on" });
             view! {
                 <details class="sec properties">
                     <summary>{head}</summary>

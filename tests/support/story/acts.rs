@@ -8,7 +8,7 @@ use zootrope::kafka::old_consumer::OldConsumer;
 use zootrope::kafka::old_consumer::words::OldSettings;
 use zootrope::kafka::producer::Producer;
 use zootrope::kafka::producer::words::ProducerRequest;
-use zootrope::kafka::tools::dump_log::dump;
+use zootrope::kafka::tools::dump_log::{Records, dump};
 use zootrope::kafka::tools::{Bootstrap, Tool};
 use zootrope::kafka::words::Request;
 use zootrope::sim::{Power, ProcessId, Span};
@@ -214,7 +214,9 @@ impl Teller<'_> {
         };
         let replica = process.running().and_then(|of| of.replicas().partition(partition));
         let replica = replica.ok_or_else(|| format!("{partition} is not on broker {broker}"))?;
-        Ok(dump(BrokerId(broker), partition, replica.log.batches()))
+        let batches: Vec<_> = replica.log.batches().collect();
+        let records = Records::of_interest(partition, &batches);
+        Ok(dump(BrokerId(broker), partition, &batches, records))
     }
 
     fn send(&mut self, send: &Send) -> Told<Sending> {
