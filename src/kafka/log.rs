@@ -13,7 +13,7 @@ use super::error::Error;
 use super::id::{LeaderEpoch, Offset, ProducerEpoch, ProducerId};
 use super::message::{EpochEndOffset, TransactionResult};
 use super::record::{Content, ProducerStamp, Record, RecordBatch};
-use super::record_size::batch_size;
+use super::record_size::{MessageFormat, batch_size};
 use super::segments::{LogConfig, Segments};
 use crate::sim::{List, OrdMap, OrdSet, SimTime};
 
@@ -291,14 +291,24 @@ impl PartitionLog {
         self.batches.push(batch);
     }
 
+    /// The batches from `from` on, but none that begins at or beyond `limit`.
+    pub fn between(&self, from: Offset, limit: Offset) -> Vec<RecordBatch> {
+        self.read((from, limit), i32::MAX, MessageFormat::V2)
+    }
+
     /// The batches from `from` on, but none that begins at or beyond `limit`, and about
     /// `max_bytes`.
-    pub fn read(&self, from: Offset, limit: Offset, max_bytes: i32) -> Vec<RecordBatch> {
+    pub fn read(
+        &self,
+        (from, limit): (Offset, Offset),
+        max_bytes: i32,
+        format: MessageFormat,
+    ) -> Vec<RecordBatch> {
         let mut found = Vec::new();
         let mut bytes = 0;
         for place in self.place_of(from)..self.batches.len() {
             let batch = &self.batches[place];
-            bytes += batch_size(batch);
+            bytes += batch_size(batch, format);
             let full = !found.is_empty() && bytes > u64::from(max_bytes.max(0).unsigned_abs());
             if batch.base_offset >= limit || full {
                 break;
@@ -576,14 +586,14 @@ mod tests {
         let mut log = log(&[(0, 3), (2, 2), (5, 1)]);
         log.truncate(Offset(3));
         assert_eq!((log.end(), log.latest_epoch()), (Offset(3), Some(LeaderEpoch(0))));
-        assert_eq!(log.read(Offset(0), Offset(9), 1 << 20).len(), 1);
+        assert_eq!(log.read((Offset(0), Offset(9)), 1 << 20, MessageFormat::V2).len(), 1);
     }
 
     #[test]
     fn reading_begins_with_the_batch_that_holds_the_offset() {
         let log = log(&[(0, 3), (0, 2), (0, 1)]);
         let bases = |from, limit, bytes| -> Vec<i64> {
-            let found = log.read(Offset(from), Offset(limit), bytes);
+            let found = log.read((Offset(from), Offset(limit)), bytes, MessageFormat::V2);
             found.iter().map(|batch| batch.base_offset.0).collect()
         };
         assert_eq!(bases(1, 9, 1 << 20), [0, 3, 5]);

@@ -13,9 +13,41 @@ use super::id::{TopicName, TopicPartition};
 use super::record::{Content, Record, RecordBatch};
 use crate::sim::{OrdMap, SimTime};
 
-/// The bytes of a batch: 61 of overhead, and its records.
-// Source: DefaultRecordBatch.RECORD_BATCH_OVERHEAD
-pub fn batch_size(batch: &RecordBatch) -> u64 {
+/// How records are written: its number is the magic byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MessageFormat {
+    /// One message after the other, without a time (up to 0.9).
+    V0,
+    /// The same with a time (0.10).
+    V1,
+    /// Batches (from 0.11 on).
+    V2,
+}
+
+impl MessageFormat {
+    /// Whether records lie in batches, with what is said once for all of them.
+    pub fn has_batches(self) -> bool {
+        self == MessageFormat::V2
+    }
+}
+
+/// The bytes of a batch. In batches: 61 of overhead, and its records. Before, each record has its
+/// offset and size (12), then checksum, magic, attributes, the lengths of key and value (14), and
+/// in 0.10 its time (8).
+// Source: DefaultRecordBatch.RECORD_BATCH_OVERHEAD; Records.LOG_OVERHEAD,
+// LegacyRecord.RECORD_OVERHEAD_V0, RECORD_OVERHEAD_V1
+pub fn batch_size(batch: &RecordBatch, format: MessageFormat) -> u64 {
+    let overhead = match format {
+        MessageFormat::V0 => 26,
+        MessageFormat::V1 => 34,
+        MessageFormat::V2 => return in_batches(batch),
+    };
+    let content = |content: &Option<Content>| content.as_ref().map_or(0, content_size);
+    let size = |record: &Record| overhead + content(&record.key) + content(&record.value);
+    batch.records.iter().map(size).sum()
+}
+
+fn in_batches(batch: &RecordBatch) -> u64 {
     let first = batch.records.first().map_or(SimTime::ZERO, |record| record.timestamp);
     let records = (0..).zip(batch.records.iter()).map(|(place, record)| {
         let body = record_body(record, record.timestamp.since(first).as_ms(), place);
@@ -159,12 +191,26 @@ pub(super) mod tests {
         RecordBatch::new(vec![record]).appended(Offset(0), LeaderEpoch(0))
     }
 
+    /// A key of one byte and a value of two, in each format.
+    #[test]
+    fn older_records_are_smaller_alone() {
+        let text = |text: &str| Some(Content::Text(text.into()));
+        let record = Record { key: text("k"), value: text("v1"), timestamp: SimTime::ZERO };
+        let size = |count: usize, format| {
+            let batch = RecordBatch::new(vec![record.clone(); count]);
+            batch_size(&batch.appended(Offset(0), LeaderEpoch(0)), format)
+        };
+        let formats = [MessageFormat::V0, MessageFormat::V1, MessageFormat::V2];
+        assert_eq!(formats.map(|format| size(1, format)), [29, 37, 71]);
+        assert_eq!(formats.map(|format| size(2, format)), [58, 74, 81]);
+    }
+
     /// The sizes of join-one-by-one-and-leave, as recorded.
     #[test]
     fn sizes_are_those_of_the_real_encoding() {
         let table = [(vec![member(3)], 288), (Vec::new(), 105)];
         for (members, size) in table {
-            assert_eq!(batch_size(&batch(members)), size);
+            assert_eq!(batch_size(&batch(members), MessageFormat::V2), size);
         }
     }
 }

@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use super::message::Acks;
 use super::producer::words::Keyless;
+use super::record_size::MessageFormat;
 
 macro_rules! releases {
     ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {
@@ -63,6 +64,16 @@ impl Release {
     // Source: KAFKA-506 (0.8)
     pub fn offsets_are_bytes(self) -> bool {
         self < Release::V0_8_2_2
+    }
+
+    /// How brokers write records.
+    // Source: KIP-32 (0.10), KIP-98 (0.11)
+    pub fn message_format(self) -> MessageFormat {
+        match self {
+            Release::V0_7_2 | Release::V0_8_2_2 => MessageFormat::V0,
+            Release::V0_10_2_2 => MessageFormat::V1,
+            _ => MessageFormat::V2,
+        }
     }
 
     /// Whether ZooKeeper is asked through ZkClient: one request after the other, a parent made

@@ -9,7 +9,7 @@
 
 use super::id::Offset;
 use super::record::RecordBatch;
-use super::record_size::batch_size;
+use super::record_size::{MessageFormat, batch_size};
 use super::settings::{SettingError, Settings};
 use super::znodes::Config;
 use crate::sim::{OrdMap, SimTime, Span};
@@ -17,6 +17,8 @@ use crate::sim::{OrdMap, SimTime, Span};
 /// How a topic's logs are kept.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LogConfig {
+    /// How records are written.
+    pub format: MessageFormat,
     /// `segment.bytes`
     pub segment_bytes: u64,
     /// `segment.ms`
@@ -197,6 +199,7 @@ impl LogConfig {
         };
         let or_default = |name: Name| number(name).or_else(|| name.2.parse().ok()).unwrap_or(0);
         LogConfig {
+            format: settings.release.message_format(),
             segment_bytes: or_default(SEGMENT_BYTES),
             segment_ms: or_default(SEGMENT_MS),
             retention_ms: number(RETENTION_MS),
@@ -260,8 +263,8 @@ impl Segment {
     }
 
     /// One more batch lies in it.
-    pub fn take(&mut self, batch: &RecordBatch) {
-        self.bytes += batch_size(batch);
+    pub fn take(&mut self, batch: &RecordBatch, format: MessageFormat) {
+        self.bytes += batch_size(batch, format);
         let Some(time) = batch.newest() else { return };
         self.first = self.first.or(Some(time));
         self.newest = self.newest.max(time);
@@ -272,7 +275,7 @@ impl Segment {
     // Real: before, a segment is as old as its file, and its newest record as the file's last
     // change; here both go by the records in all releases.
     fn is_full(&self, batch: &RecordBatch, config: &LogConfig) -> bool {
-        let too_large = self.bytes + batch_size(batch) > config.segment_bytes;
+        let too_large = self.bytes + batch_size(batch, config.format) > config.segment_bytes;
         let age = match (self.first, batch.newest()) {
             (Some(first), Some(newest)) => newest.since(first).as_ms(),
             _ => 0,
@@ -309,7 +312,7 @@ impl Segments {
         batches: impl Iterator<Item = &'a RecordBatch>,
     ) -> Segments {
         let mut first = Segment::at(start);
-        batches.for_each(|batch| first.take(batch));
+        batches.for_each(|batch| first.take(batch, config.format));
         Segments {
             config,
             start,
@@ -331,7 +334,7 @@ impl Segments {
         if self.active().is_full(batch, &self.config) {
             self.list.push(Segment::at(batch.base_offset));
         }
-        self.list.last_mut().expect("there is always one").take(batch);
+        self.list.last_mut().expect("there is always one").take(batch, self.config.format);
     }
 
     /// How many segments from the oldest on are to go.
@@ -383,7 +386,9 @@ impl Segments {
         }
         let base = self.active().base;
         let mut active = Segment::at(base);
-        batches.filter(|batch| batch.base_offset >= base).for_each(|batch| active.take(batch));
+        let format = self.config.format;
+        let kept = batches.filter(|batch| batch.base_offset >= base);
+        kept.for_each(|batch| active.take(batch, format));
         *self.list.last_mut().expect("there is always one") = active;
         self.cleaned_to = self.cleaned_to.min(base);
         self.horizons.retain(|offset, _| *offset < to);
@@ -442,9 +447,10 @@ impl Segments {
                 }
             }
         }
+        let format = self.config.format;
         for batch in batches {
             let holds = list.iter_mut().rev().find(|segment| segment.base <= batch.base_offset);
-            holds.expect("the first one begins where the log does").take(batch);
+            holds.expect("the first one begins where the log does").take(batch, format);
         }
         self.list = list;
         self.cleaned_to = to;
@@ -555,7 +561,8 @@ mod tests {
 
     #[test]
     fn a_segment_ends_by_size_and_by_age() {
-        let size = batch_size(log(&[("segment.ms", "1")], "-").batches().next().expect("one"));
+        let one = log(&[("segment.ms", "1")], "-");
+        let size = batch_size(one.batches().next().expect("one"), MessageFormat::V2);
         let three = (size * 3).to_string();
         assert_eq!(bases(&log(&[("segment.bytes", &three)], "--------")), [0, 3, 6]);
         assert_eq!(bases(&log(&[("segment.ms", "2000")], "--------")), [0, 3, 6]);
@@ -572,7 +579,8 @@ mod tests {
             assert_eq!((log.start().0, bases(&log).as_slice()), (start, left), "at {now}");
             assert_eq!(log.batches().next().map_or(8, |batch| batch.base_offset.0), start);
         }
-        let size = batch_size(log(&by_age, "-").batches().next().expect("one"));
+        let one = log(&by_age, "-");
+        let size = batch_size(one.batches().next().expect("one"), MessageFormat::V2);
         let three = (size * 3).to_string();
         let mut log = log(&[("segment.ms", "1000"), ("retention.bytes", &three)], "--------");
         assert_eq!(log.delete_old(at(8), Offset(8)), 2, "8 records less 2 times 2 are not below 3");
@@ -589,7 +597,7 @@ mod tests {
         assert_eq!(offsets(&log), [2, 3, 5, 6, 7]);
         assert_eq!(log.clean(at(9), Offset(8)), None, "nothing is new");
         assert_eq!((log.start(), log.end()), (Offset(0), Offset(8)));
-        let found = log.read(Offset(0), Offset(8), 1 << 20);
+        let found = log.between(Offset(0), Offset(8));
         assert_eq!(found.first().map(|batch| batch.base_offset), Some(Offset(2)));
     }
 

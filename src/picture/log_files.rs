@@ -11,7 +11,7 @@ use super::ensemble::Run;
 use crate::kafka::id::{CONSUMER_OFFSETS, Offset, TRANSACTION_STATE, TopicPartition};
 use crate::kafka::log::PartitionLog;
 use crate::kafka::record::RecordBatch;
-use crate::kafka::record_size::batch_size;
+use crate::kafka::record_size::{MessageFormat, batch_size};
 use crate::kafka::release::Release;
 use crate::kafka::segments::{LogConfig, Segment, index_interval};
 use crate::text::Phrase;
@@ -80,8 +80,8 @@ pub struct Batch {
     pub size: u64,
     /// Its first and last offset.
     pub offsets: (i64, i64),
-    /// Its leader epoch.
-    pub epoch: i32,
+    /// Its leader epoch, if the format has one.
+    pub epoch: Option<i32>,
     /// What its records are: `key=value`.
     pub records: String,
     /// At which step the fetch meets it, if it does: 2, where the index leads; 3, when it reads on.
@@ -126,7 +126,7 @@ pub fn log_files(run: Run<'_>, asked: &Asked) -> Option<LogFiles> {
     let open = open.or_else(leads).unwrap_or(0);
     let replica = replicas.get(open)?;
     let (log, hw) = (replica.log, replica.hw);
-    let segments = segments(log);
+    let segments = segments(log, replica.config.format);
     let lying = lie(replica, &segments);
     let offset = asked.offset.unwrap_or((log.end().0 - 1).max(log.start().0));
     let below = |segment: &&Segment| segment.base.0 <= offset;
@@ -136,7 +136,8 @@ pub fn log_files(run: Run<'_>, asked: &Asked) -> Option<LogFiles> {
     let found = find(&lying, holds, offset);
     let mut batches = Vec::new();
     for (place, lies) in lying.iter().enumerate().filter(|(_, lies)| lies.segment == segment) {
-        batches.push(batch(lies, hw, met(found, place), found.map(|f| f.1) == Some(place)));
+        let is_found = found.map(|f| f.1) == Some(place);
+        batches.push(batch(lies, (hw, replica.config.format), met(found, place), is_found));
     }
     let cut = batches.len().saturating_sub(SHOWN);
     let bounds = Phrase::key("files.bounds")
@@ -206,12 +207,12 @@ fn replicas<'a>(run: Run<'a>, tp: &TopicPartition) -> Vec<Replica<'a>> {
     found
 }
 
-fn segments(log: &PartitionLog) -> Vec<Segment> {
+fn segments(log: &PartitionLog, format: MessageFormat) -> Vec<Segment> {
     match log.segments() {
         Some(segments) => segments.list.clone(),
         None => {
             let mut only = Segment::at(Offset(0));
-            log.batches().for_each(|batch| only.take(batch));
+            log.batches().for_each(|batch| only.take(batch, format));
             vec![only]
         }
     }
@@ -224,7 +225,7 @@ fn lie<'a>(replica: &Replica<'a>, segments: &[Segment]) -> Vec<Lying<'a>> {
         while segments.get(at + 1).is_some_and(|next| next.base <= batch.base_offset) {
             (position, since, at) = (0, 0, at + 1);
         }
-        let size = batch_size(batch);
+        let size = batch_size(batch, replica.config.format);
         let indexed = since > replica.interval;
         since = if indexed { size } else { since + size };
         found.push(Lying { batch, segment: segments[at].base.0, position, size, indexed });
@@ -324,14 +325,19 @@ fn met(found: Option<(usize, usize)>, place: usize) -> Option<usize> {
     Some(if place == from && from < to { 2 } else { 3 })
 }
 
-fn batch(lies: &Lying<'_>, hw: Offset, met: Option<usize>, found: bool) -> Batch {
+fn batch(
+    lies: &Lying<'_>,
+    (hw, format): (Offset, MessageFormat),
+    met: Option<usize>,
+    found: bool,
+) -> Batch {
     let (first, last) = (lies.batch.base_offset.0, lies.batch.last_offset().0);
     Batch {
         entry: lies.indexed.then_some(last - lies.segment),
         position: lies.position,
         size: lies.size,
         offsets: (first.min(last), last),
-        epoch: lies.batch.partition_leader_epoch.0,
+        epoch: format.has_batches().then_some(lies.batch.partition_leader_epoch.0),
         records: records(lies.batch),
         met,
         found,

@@ -180,7 +180,7 @@ pub(super) fn no_record_comes_twice(_: &mut Seen, cluster: &Cluster) -> Verdict 
     for (id, partition) in led(&brokers(cluster)) {
         let end = partition.log.end();
         let from = partition.log.before(end, COMPARED).max(partition.log.start());
-        let batches = partition.log.read(from, end, i32::MAX);
+        let batches = partition.log.between(from, end);
         none(too_early(&batches).map(|(at, stamp)| {
             let (tp, who, number) = (&partition.tp, stamp.producer_id, stamp.base_sequence);
             format!("partition={tp} offset={at} leader={id} producer={who} sequence={number}")
@@ -225,7 +225,7 @@ fn difference(
 ) -> Option<Offset> {
     let from = one.log.before(from.min(until), COMPARED);
     let from = from.max(one.log.start()).max(other.log.start());
-    let (a, b) = (one.log.read(from, until, i32::MAX), other.log.read(from, until, i32::MAX));
+    let (a, b) = (one.log.between(from, until), other.log.between(from, until));
     let (a, b) = (records(&a, from, until), records(&b, from, until));
     let (mut i, mut j) = (0, 0);
     while i < a.len() && j < b.len() {

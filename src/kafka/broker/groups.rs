@@ -153,7 +153,8 @@ impl Running {
     fn lead_offsets(&mut self, number: i32, site: Site<'_>, out: &mut Outbox<'_, Words>) {
         let partition = TopicPartition::new(CONSUMER_OFFSETS, number);
         let log = self.replicas.partition(&partition).map(|replica| &replica.log);
-        let bytes = log.map_or(0, |log| log.batches().map(batch_size).sum());
+        let format = site.settings.release.message_format();
+        let bytes = log.map_or(0, |log| log.batches().map(|batch| batch_size(batch, format)).sum());
         let takes = site.settings.loading_takes(bytes);
         if takes == Span::ZERO {
             return self.load_groups(number, site, out);

@@ -201,7 +201,8 @@ fn read(
         Ok(None) => {
             let (from, isolation) = (asked.fetch_offset, request.isolation_level);
             let limit = limit_for(partition, reader_of(request));
-            answer.records = partition.log.read(from, limit, asked.partition_max_bytes);
+            let format = turn.settings.release.message_format();
+            answer.records = partition.log.read((from, limit), asked.partition_max_bytes, format);
             if isolation == Isolation::ReadCommitted {
                 answer.aborted_transactions = partition.log.aborted(from, limit);
             }

@@ -11,7 +11,7 @@ use super::{Arguments, Usage};
 use crate::kafka::group_record::OffsetsValue;
 use crate::kafka::id::{BrokerId, CONSUMER_OFFSETS, TRANSACTION_STATE, TopicPartition};
 use crate::kafka::record::{Content, Record, RecordBatch};
-use crate::kafka::record_size::{batch_size, content_size};
+use crate::kafka::record_size::{MessageFormat, batch_size, content_size};
 use crate::sim::SimTime;
 
 /// Its name.
@@ -88,7 +88,7 @@ pub fn dump(
 }
 
 fn dump_batch(batch: &RecordBatch, position: u64, out: &mut String) -> u64 {
-    let size = batch_size(batch);
+    let size = batch_size(batch, MessageFormat::V2);
     let (base, count) = (batch.base_offset, batch.count());
     let sequence = base_sequence(batch);
     let last_sequence = if sequence < 0 { -1 } else { sequence + count - 1 };
