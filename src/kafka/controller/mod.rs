@@ -23,7 +23,7 @@ use std::sync::Arc;
 use super::broker::Turn;
 use super::control::{
     AllocateProducerIdsRequest, AllocateProducerIdsResponse, AlterPartitionRequest,
-    AlterPartitionResponse, ControlledShutdownRequest, ControlledShutdownResponse,
+    AlterPartitionResponse, ControlledShutdownRequest, ControlledShutdownResponse, Stopping,
 };
 use super::election::{LeaderAndIsr, LeaderRecovery};
 use super::id::{BrokerEpoch, BrokerId, ControllerEpoch, TopicName, TopicPartition};
@@ -359,14 +359,23 @@ impl Controller {
         }
     }
 
-    /// Takes a broker's answer to an order.
+    /// Takes a broker's answer to an order: a replica is deleted once the order to delete it is
+    /// obeyed, and not that to stop it, which comes before.
+    // Source: ControllerBrokerRequestBatch.sendStopReplicaRequests (isPartitionDeleted)
     pub fn obeyed(&mut self, broker: BrokerId, response: &Response, turn: &mut Turn<'_, '_>) {
         let Some(order) = self.channels.answered(broker, turn) else { return };
-        let (Request::StopReplica(_), Response::StopReplica(response)) = (order, response) else {
+        let (Request::StopReplica(order), Response::StopReplica(response)) = (order, response)
+        else {
             return;
         };
+        let was_to_go = |tp: &TopicPartition| {
+            let mut stops = order.partitions.iter();
+            stops.any(|stop| stop.partition == *tp && stop.stopping != Stopping::KeepLog)
+        };
         let errors = &response.partition_errors;
-        let deleted = errors.iter().filter(|(tp, _)| self.knowledge.to_delete.contains(&tp.topic));
+        let deleted = errors
+            .iter()
+            .filter(|(tp, _)| self.knowledge.to_delete.contains(&tp.topic) && was_to_go(tp));
         let deleted: Arc<[_]> = deleted.cloned().collect();
         if !deleted.is_empty() {
             self.put(ControllerEvent::ReplicasDeleted(broker, deleted), turn);
