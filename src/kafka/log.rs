@@ -297,7 +297,8 @@ impl PartitionLog {
     }
 
     /// The batches from `from` on, but none that begins at or beyond `limit`, and about
-    /// `max_bytes`.
+    /// `max_bytes`. Where records are written alone, the first is the one asked for.
+    // Source: FileMessageSet.searchFor (0.10)
     pub fn read(
         &self,
         (from, limit): (Offset, Offset),
@@ -313,7 +314,8 @@ impl PartitionLog {
             if batch.base_offset >= limit || full {
                 break;
             }
-            found.push(batch.clone());
+            let begins_within = batch.base_offset < from && !format.has_batches();
+            found.push(if begins_within { batch.from(from) } else { batch.clone() });
         }
         found
     }
