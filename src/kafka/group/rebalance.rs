@@ -55,13 +55,19 @@ impl Turn<'_, '_> {
         self.desk.arm(GroupTimer::Join(self.group.number), after);
     }
 
+    /// Nobody gets a share of this generation. Whoever waited for one has its session anew: it is
+    /// not kept by its waiting any more.
+    // Source: GroupCoordinator.resetAndPropagateAssignmentError, propagateAssignment
     fn fail_syncs(&mut self, error: Error) {
-        for member in self.group.members.values_mut() {
+        let mut served: Vec<MemberId> = Vec::new();
+        for (id, member) in &mut self.group.members {
             member.assignment = answer::nothing();
             if let Some(caller) = member.awaiting_sync.take() {
                 answer::synced(caller, Err(error), self.desk);
+                served.push(id.clone());
             }
         }
+        served.iter().for_each(|id| self.keep_alive(id));
     }
 
     // Source: GroupCoordinator.tryCompleteJoin; InitialDelayedJoin never completes early
