@@ -37,7 +37,7 @@ impl Turn<'_, '_> {
     // Source: GroupCoordinator.prepareRebalance
     fn prepare_rebalance(&mut self, reason: &'static str) {
         if self.group.state == GroupState::CompletingRebalance {
-            self.fail_syncs(Error::RebalanceInProgress);
+            self.answer_syncs(Err(Error::RebalanceInProgress));
         }
         self.desk.disarm(GroupTimer::Sync(self.group.number));
         let timeout = self.group.rebalance_timeout();
@@ -55,15 +55,18 @@ impl Turn<'_, '_> {
         self.desk.arm(GroupTimer::Join(self.group.number), after);
     }
 
-    /// Nobody gets a share of this generation. Whoever waited for one has its session anew: it is
-    /// not kept by its waiting any more.
-    // Source: GroupCoordinator.resetAndPropagateAssignmentError, propagateAssignment
-    fn fail_syncs(&mut self, error: Error) {
+    /// Tells everybody who waits for it what the share of this generation is, or why there is none.
+    /// Whoever waited has its session anew: it is not kept by its waiting any more.
+    // Source: GroupCoordinator.propagateAssignment, setAndPropagateAssignment,
+    // resetAndPropagateAssignmentError
+    fn answer_syncs(&mut self, shares: Result<&Assignments, Error>) {
         let mut served: Vec<MemberId> = Vec::new();
         for (id, member) in &mut self.group.members {
-            member.assignment = answer::nothing();
+            let share = shares.ok().and_then(|shares| shares.get(id)).cloned();
+            member.assignment = share.unwrap_or_else(answer::nothing);
             if let Some(caller) = member.awaiting_sync.take() {
-                answer::synced(caller, Err(error), self.desk);
+                let told = shares.map(|_| member.assignment.clone());
+                answer::synced(caller, told, self.desk);
                 served.push(id.clone());
             }
         }
@@ -197,22 +200,14 @@ impl Turn<'_, '_> {
         match outcome {
             Ok(()) => self.become_stable(shares),
             Err(error) => {
-                self.fail_syncs(error);
+                self.answer_syncs(Err(error));
                 self.rebalance("shares-not-stored");
             }
         }
     }
 
     fn become_stable(&mut self, shares: &Assignments) {
-        let mut served: Vec<MemberId> = Vec::new();
-        for (id, member) in &mut self.group.members {
-            member.assignment = shares.get(id).cloned().unwrap_or_else(answer::nothing);
-            if let Some(caller) = member.awaiting_sync.take() {
-                answer::synced(caller, Ok(member.assignment.clone()), self.desk);
-                served.push(id.clone());
-            }
-        }
-        served.iter().for_each(|id| self.keep_alive(id));
+        self.answer_syncs(Ok(shares));
         self.group.change(GroupState::Stable, self.desk.now());
         let (group, generation) = (self.group.group_id.clone(), self.group.generation);
         let leader = self.group.leader.clone().expect("a stable group has a leader");
