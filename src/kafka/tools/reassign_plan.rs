@@ -9,7 +9,7 @@ use super::admin::{Admin, Failure, Told};
 use super::exception::Exception;
 use super::reassign_partitions::{Disks, Replicas, json};
 use super::topics::Racks;
-use super::topics_in_zookeeper::{in_words, registered};
+use super::topics_in_zookeeper::{draw_deal, in_words, registered};
 use super::{Arguments, Usage, reassign_in_zookeeper};
 use crate::kafka::error::Error;
 use crate::kafka::id::{BrokerId, TopicName, TopicPartition};
@@ -141,13 +141,7 @@ fn deal(
     let (partitions, replication_factor) = (count(partitions), count(replicas));
     let mut deal = Deal { partitions, replication_factor, start: 0, shift: 0, first_partition: 0 };
     placement::place(brokers, deal).map_err(|why| refuse(why, admin.release()))?;
-    let mut draw = |purpose| -> Told<u32> {
-        let count = brokers.len() as u64;
-        let drawn = admin.draw(purpose, 0..count)? % count;
-        Ok(u32::try_from(drawn).expect("brokers are few"))
-    };
-    deal.start = draw(placement::START)?;
-    deal.shift = draw(placement::SHIFT)?;
+    draw_deal(&mut deal, brokers.len(), admin)?;
     Ok(placement::place(brokers, deal).expect("it was tried"))
 }
 

@@ -86,13 +86,7 @@ impl Topics {
             first_partition: 0,
         };
         place(&brokers, deal).map_err(|error| refuse(error, admin))?;
-        let mut draw = |purpose| -> Told<u32> {
-            let count = brokers.len() as u64;
-            let drawn = admin.draw(purpose, 0..count)? % count;
-            Ok(u32::try_from(drawn).expect("brokers are few"))
-        };
-        deal.start = draw(placement::START)?;
-        deal.shift = draw(placement::SHIFT)?;
+        draw_deal(&mut deal, brokers.len(), admin)?;
         place(&brokers, deal).map_err(|error| refuse(error, admin))
     }
 
@@ -380,6 +374,19 @@ pub(super) fn get(path: Path) -> Op {
 pub(super) fn children_of(path: Path, admin: &mut Admin<'_>) -> Told<Arc<[Arc<str>]>> {
     let read = Op::GetChildren2 { path, watch: false };
     Ok(children(&admin.in_zookeeper(vec![read])?[0]))
+}
+
+/// Draws where the dealing of replicas to so many brokers begins.
+// Source: AdminUtils.assignReplicasToBrokers
+pub(super) fn draw_deal(deal: &mut Deal, brokers: usize, admin: &mut Admin<'_>) -> Told<()> {
+    let mut draw = |purpose| -> Told<u32> {
+        let count = brokers as u64;
+        let drawn = admin.draw(purpose, 0..count)? % count;
+        Ok(u32::try_from(drawn).expect("brokers are few"))
+    };
+    deal.start = draw(placement::START)?;
+    deal.shift = draw(placement::SHIFT)?;
+    Ok(())
 }
 
 /// The live brokers, by id.
