@@ -91,7 +91,6 @@ fn logs(broker: &broker::Broker) -> Vec<(TopicPartition, i64, i64, i64)> {
 pub fn brokers(run: Run<'_>) -> Vec<Broker> {
     let (known, firsts, committed) = (known(run), firsts(run), committed(run));
     let active = active_controller(run);
-    let cuts = cuts(run);
     let shown = processes(run).map(|(process, name, broker)| {
         let id = broker.id();
         let running = broker.running();
@@ -105,8 +104,6 @@ pub fn brokers(run: Run<'_>) -> Vec<Broker> {
             if matches!(replica.stand, Stand::Leading { .. }) {
                 replica.committed = committed.get(&replica.partition).copied();
             }
-            let is_it = |cut: &&Cut| cut.broker == process && cut.partition == replica.partition;
-            replica.cut = cuts.iter().find(is_it).map(|cut| (cut.to, cut.from));
         }
         let internal = logs(broker).iter().filter(|(tp, ..)| is_internal(&tp.topic)).count();
         Broker {
@@ -132,10 +129,22 @@ const CUT_SHOWN: (Span, usize) = (Span::secs(3), 3_000);
 
 /// A log that was cut back a moment ago.
 struct Cut {
-    broker: ProcessId,
+    broker: String,
     partition: String,
     from: i64,
     to: i64,
+}
+
+/// Marks the logs that were cut back a moment ago.
+pub fn mark_cuts(run: Run<'_>, brokers: &mut [Broker]) {
+    let cuts = cuts(run);
+    for broker in brokers {
+        for replica in &mut broker.replicas {
+            let is_it =
+                |cut: &&Cut| cut.broker == broker.name && cut.partition == replica.partition;
+            replica.cut = cuts.iter().find(is_it).map(|cut| (cut.to, cut.from));
+        }
+    }
 }
 
 /// The logs that were cut back a moment ago, the newest first.
@@ -146,6 +155,7 @@ fn cuts(run: Run<'_>) -> Vec<Cut> {
         for fact in record.facts() {
             if let Fact::Broker(BrokerFact::Truncated { partition, to, from }) = fact {
                 let partition = partition.to_string();
+                let broker = run.cluster.name(broker).to_string();
                 cuts.push(Cut { broker, partition, from: from.0, to: to.0 });
             }
         }
@@ -401,7 +411,11 @@ mod tests {
             add producer p1 topic=orders every=1s keys=7 acks=1\nrun 3s\n\
             freeze broker1\nrun 10s\nthaw broker1";
         let mut lab = script::play(text).expect("it is right").lab;
-        let cut = |lab: &crate::lab::Lab| brokers(Run::of(lab)).remove(0).replicas.remove(0).cut;
+        let cut = |lab: &crate::lab::Lab| {
+            let mut brokers = brokers(Run::of(lab));
+            mark_cuts(Run::of(lab), &mut brokers);
+            brokers.remove(0).replicas.remove(0).cut
+        };
         assert_eq!(cut(&lab), None);
         lab.step_until(Span::secs(5), |lab, _| cut(lab).is_some()).expect("it follows again");
         assert_eq!(cut(&lab), Some((2, 14)));

@@ -397,11 +397,13 @@ pub struct Shell {
 
 /// The stage of a run.
 pub fn stage(run: Run<'_>) -> StagePicture {
+    let mut brokers = brokers::brokers(run);
+    brokers::mark_cuts(run, &mut brokers);
     StagePicture {
         ensemble: ensemble::ensemble(run),
         servers: ensemble::servers(run),
         sessions: sessions(run),
-        brokers: brokers::brokers(run),
+        brokers,
         producers: brokers::producers(run),
         groups: groups::groups(run),
         shells: shells(run),

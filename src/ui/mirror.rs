@@ -151,7 +151,7 @@ impl Mirror {
             Ok(command) => self.change(|lab| lab.issue(command)).map_err(|why| why.to_string()),
             Err(trouble) => Err(trouble.to_string()),
         };
-        self.refusal.set(None);
+        self.hush();
         if let Err(reason) = outcome {
             self.refuse(reason);
         }
