@@ -292,8 +292,10 @@ impl PartitionLog {
     }
 
     /// The batches from `from` on, but none that begins at or beyond `limit`.
-    pub fn between(&self, from: Offset, limit: Offset) -> Vec<RecordBatch> {
-        self.read((from, limit), i32::MAX, MessageFormat::V2)
+    pub fn between(&self, from: Offset, limit: Offset) -> impl Iterator<Item = &RecordBatch> {
+        let places = self.place_of(from)..self.batches.len();
+        let batches = places.map(|place| &self.batches[place]);
+        batches.take_while(move |batch| batch.base_offset < limit)
     }
 
     /// The batches from `from` on, but none that begins at or beyond `limit`, and about

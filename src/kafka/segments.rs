@@ -597,8 +597,8 @@ mod tests {
         assert_eq!(offsets(&log), [2, 3, 5, 6, 7]);
         assert_eq!(log.clean(at(9), Offset(8)), None, "nothing is new");
         assert_eq!((log.start(), log.end()), (Offset(0), Offset(8)));
-        let found = log.between(Offset(0), Offset(8));
-        assert_eq!(found.first().map(|batch| batch.base_offset), Some(Offset(2)));
+        let mut found = log.between(Offset(0), Offset(8));
+        assert_eq!(found.next().map(|batch| batch.base_offset), Some(Offset(2)));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! when.
 //!
 //! What is told is judged with every record. States are judged with every record in random runs,
-//! where whatever is found ends the run; live, once in a second, which costs little, and whoever
+//! where whatever is found ends the run; live, every second or few, which costs little, and whoever
 //! plays the recording then looks for the very event.
 //!
 //! *Invariant:* a verdict follows from the records before it, however one came to them.
@@ -49,6 +49,8 @@ pub struct Judge {
     broken: Vec<Broken>,
     /// When all was looked at last, and how many records lay before that.
     looked: (SimTime, usize),
+    /// How many records have come since.
+    unlooked: u32,
     /// How far the trees had come then.
     zxid: Zxid,
     /// Whose laws are demanded; of the newest, if nobody has said.
@@ -57,10 +59,14 @@ pub struct Judge {
     real: Vec<usize>,
 }
 
-/// How often states are judged.
+/// How long states are left alone at least.
 const EVERY: Span = Span::secs(1);
-/// After how many times whole trees are compared.
-const COMPARING: u64 = 8;
+/// Where this begins anew, they are looked at in any case.
+const ROUND: Span = Span::secs(4);
+/// How many records are worth a look: it costs about as much as playing a few hundred.
+const WORTH: u32 = 4096;
+/// Where this begins anew, whole trees are compared, too.
+const COMPARING: Span = Span::secs(8);
 
 /// Which laws, by their places, and what was seen.
 type Found = Vec<(usize, String)>;
@@ -119,7 +125,7 @@ impl Judge {
             self.told(record, cluster, trace, &mut found);
             found.into_iter().for_each(|(law, what)| self.note(law, what, record));
         }
-        if record.at < self.looked.0 + EVERY {
+        if !self.is_time_to_look(record.at) {
             return None;
         }
         let mut found = Found::new();
@@ -133,9 +139,16 @@ impl Judge {
         Some(new)
     }
 
+    /// Whether a look at all states is due.
+    fn is_time_to_look(&mut self, now: SimTime) -> bool {
+        self.unlooked += 1;
+        let last = self.looked.0;
+        now >= last + EVERY && (self.unlooked >= WORTH || begins_between(last, now, ROUND))
+    }
+
     /// That all has been looked at.
     pub fn looked(&mut self, at: SimTime, position: usize) {
-        self.looked = (at, position);
+        (self.looked, self.unlooked) = ((at, position), 0);
     }
 
     /// How many records lay before the last look at all.
@@ -145,6 +158,9 @@ impl Judge {
 
     /// Whether this law about states is broken here.
     pub fn is_broken(&self, law: usize, cluster: &Cluster) -> bool {
+        if let Check::RestingServers(check) = LAWS[law].check {
+            return check(&zk::subjects(cluster)).is_err();
+        }
         let mut found = Found::new();
         self.clone().states(cluster, &mut found);
         found.iter().any(|(found, _)| *found == law)
@@ -255,11 +271,15 @@ impl Judge {
             self.zxid = database.last_zxid;
             tree(name, database, since, found);
         }
-        let look = cluster.now().as_ms() / EVERY.as_ms();
-        if is_open || look.is_multiple_of(COMPARING) {
+        if is_open || begins_between(self.looked.0, cluster.now(), COMPARING) {
             resting_servers(cluster, found);
         }
     }
+}
+
+/// Whether a new round of that length begins after the one moment and until the other.
+fn begins_between(one: SimTime, other: SimTime, round: Span) -> bool {
+    one.as_ms() / round.as_ms() < other.as_ms() / round.as_ms()
 }
 
 impl Law {

@@ -5,12 +5,13 @@
 use super::{Seen, Verdict, none};
 use crate::cluster::Cluster;
 use crate::kafka::broker::Running;
-use crate::kafka::id::{BrokerId, Offset};
+use crate::kafka::id::{BrokerId, Offset, ProducerEpoch, ProducerId};
 use crate::kafka::partition::Partition;
 use crate::kafka::record::{ProducerStamp, Record, RecordBatch};
 use crate::kafka::replicas::Replicas;
 use crate::kafka::words::Brokers;
-use crate::sim::{OrdMap, ProcessId};
+use crate::sim::ProcessId;
+use std::sync::Arc;
 
 /// How many batches below the HW are compared again each time.
 const COMPARED: usize = 32;
@@ -180,8 +181,7 @@ pub(super) fn no_record_comes_twice(_: &mut Seen, cluster: &Cluster) -> Verdict 
     for (id, partition) in led(&brokers(cluster)) {
         let end = partition.log.end();
         let from = partition.log.before(end, COMPARED).max(partition.log.start());
-        let batches = partition.log.between(from, end);
-        none(too_early(&batches).map(|(at, stamp)| {
+        none(too_early(partition.log.between(from, end)).map(|(at, stamp)| {
             let (tp, who, number) = (&partition.tp, stamp.producer_id, stamp.base_sequence);
             format!("partition={tp} offset={at} leader={id} producer={who} sequence={number}")
         }))?;
@@ -190,16 +190,20 @@ pub(super) fn no_record_comes_twice(_: &mut Seen, cluster: &Cluster) -> Verdict 
 }
 
 /// The first batch that does not begin where its producer's last one ended, or later.
-fn too_early(batches: &[RecordBatch]) -> Option<(Offset, ProducerStamp)> {
-    let mut due = OrdMap::new();
-    for batch in batches.iter().filter(|batch| batch.marker().is_none()) {
-        let Some(stamp) = batch.producer else { continue };
-        let first = stamp.base_sequence;
-        let due = due.entry((stamp.producer_id, stamp.producer_epoch)).or_insert(first);
-        if first < *due {
-            return Some((batch.base_offset, stamp));
+fn too_early<'a>(
+    batches: impl Iterator<Item = &'a RecordBatch>,
+) -> Option<(Offset, ProducerStamp)> {
+    // A partition has few producers, and this runs often.
+    let mut due: Vec<((ProducerId, ProducerEpoch), i32)> = Vec::new();
+    for batch in batches {
+        let Some(stamp) = batch.producer.filter(|_| batch.marker().is_none()) else { continue };
+        let (who, first) = ((stamp.producer_id, stamp.producer_epoch), stamp.base_sequence);
+        let next = first.wrapping_add(batch.count());
+        match due.iter_mut().find(|(known, _)| *known == who) {
+            Some((_, due)) if first < *due => return Some((batch.base_offset, stamp)),
+            Some((_, due)) => *due = next,
+            None => due.push((who, next)),
         }
-        *due = first.wrapping_add(batch.count());
     }
     None
 }
@@ -225,8 +229,14 @@ fn difference(
 ) -> Option<Offset> {
     let from = one.log.before(from.min(until), COMPARED);
     let from = from.max(one.log.start()).max(other.log.start());
-    let (a, b) = (one.log.between(from, until), other.log.between(from, until));
-    let (a, b) = (records(&a, from, until), records(&b, from, until));
+    let mut a = one.log.between(from, until).peekable();
+    let mut b = other.log.between(from, until).peekable();
+    // What was copied whole is one and the same in memory.
+    while a.peek().zip(b.peek()).is_some_and(|(a, b)| is_copy(a, b)) {
+        a.next();
+        b.next();
+    }
+    let (a, b) = (records(a, from, until), records(b, from, until));
     let (mut i, mut j) = (0, 0);
     while i < a.len() && j < b.len() {
         let (mine, its) = (a[i].0, b[j].0);
@@ -241,15 +251,23 @@ fn difference(
     rest.any(|(at, _)| *at >= cleaned).then_some(until)
 }
 
-fn records(batches: &[RecordBatch], from: Offset, until: Offset) -> Vec<(Offset, &Record)> {
-    let records = batches.iter().flat_map(RecordBatch::enumerate);
+fn is_copy(one: &RecordBatch, other: &RecordBatch) -> bool {
+    one.base_offset == other.base_offset && Arc::ptr_eq(&one.records, &other.records)
+}
+
+fn records<'a>(
+    batches: impl Iterator<Item = &'a RecordBatch>,
+    from: Offset,
+    until: Offset,
+) -> Vec<(Offset, &'a Record)> {
+    let records = batches.flat_map(RecordBatch::enumerate);
     records.filter(|(at, _)| (from..until).contains(at)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kafka::id::{LeaderEpoch, ProducerEpoch, ProducerId, TopicPartition};
+    use crate::kafka::id::{LeaderEpoch, TopicPartition};
     use crate::kafka::log::PartitionLog;
     use crate::sim::SimTime;
 
@@ -299,7 +317,7 @@ mod tests {
         ];
         for (stamps, expected) in table {
             let batches: Vec<_> = stamps.iter().enumerate().map(|(at, s)| batch(at, s)).collect();
-            assert_eq!(too_early(&batches).map(|(at, _)| at.0), expected, "{stamps:?}");
+            assert_eq!(too_early(batches.iter()).map(|(at, _)| at.0), expected, "{stamps:?}");
         }
     }
 }

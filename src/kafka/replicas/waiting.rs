@@ -31,7 +31,9 @@ impl Replicas {
         let (partition, release) = (self.partitions.get(tp), turn.settings.release);
         // What a fetch asks of other partitions has not moved: it would have been looked at then.
         let is_ready = |waiting: &WaitingFetch| {
-            let asked = waiting.request.topics.iter().find(|asked| asked.partition == *tp);
+            // Numbers differ more often than topics, and cost less to compare.
+            let same = |other: &TopicPartition| other.partition == tp.partition && other == tp;
+            let asked = waiting.request.topics.iter().find(|asked| same(&asked.partition));
             asked.is_some_and(|asked| {
                 partition.is_none_or(|p| has_some(p, asked, reader_of(&waiting.request), release))
             })
