@@ -130,6 +130,17 @@ pub fn applied_is_on_a_quorum(servers: &[Subject<'_>]) -> Verdict {
     Ok(())
 }
 
+/// Z24: who has no leader has no clients, but for those that are content with reads.
+pub fn no_leader_no_clients(servers: &[Subject<'_>]) -> Verdict {
+    for (id, server) in servers {
+        let clients = server.front().map_or(0, |front| front.iter().count());
+        if clients > 0 && server.access().is_none() {
+            return Err(format!("server={id} clients={clients}"));
+        }
+    }
+    Ok(())
+}
+
 /// Z10: servers that have applied the same txns have equal trees. To be asked at quiet points.
 pub fn equal_trees(servers: &[Subject<'_>]) -> Verdict {
     let all: Vec<_> = serving(servers).collect();
@@ -174,6 +185,7 @@ pub const LAWS: &[Law] = &[
     ("zxids-have-no-gaps", zxids_have_no_gaps),
     ("applied-is-on-a-quorum", applied_is_on_a_quorum),
     ("epochs-are-in-order", epochs_are_in_order),
+    ("no-leader-no-clients", no_leader_no_clients),
 ];
 
 /// All laws that are for quiet points.

@@ -174,6 +174,7 @@ laws! {
     "Z15" "ephemerals-have-sessions" GHOSTS Tree(zk::ephemerals_have_sessions);
     "Z16" "sessions-get-their-time" Nobody Told(zk::sessions_get_their_time);
     "Z17" "clients-never-go-back" Nobody Process(zk::clients_never_go_back);
+    "Z24" "no-leader-no-clients" Nobody Servers(laws::no_leader_no_clients);
     "Z28" "votes-only-rise" Nobody Process(zk::votes_only_rise);
 }
 
