@@ -61,8 +61,13 @@ impl Proposals {
     }
 
     /// All, in order.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<Txn>> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<Txn>> {
         self.0.iter().map(|proposal| &proposal.txn)
+    }
+
+    /// Who has logged each, as far as it is known here.
+    pub fn acks(&self) -> impl Iterator<Item = (Zxid, &OrdSet<ServerId>)> {
+        self.0.iter().map(|proposal| (proposal.txn.zxid, &proposal.acks))
     }
 }
 

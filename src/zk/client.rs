@@ -237,6 +237,11 @@ impl<T: Clone + Debug + Hash> Client<T> {
         Client { seeker: Some(Box::default()), ..self }
     }
 
+    /// Whether it takes a server that only serves reads.
+    pub fn is_content_with_reads(&self) -> bool {
+        self.seeker.is_some()
+    }
+
     /// The state of the handle.
     pub fn state(&self) -> State {
         match self.phase {

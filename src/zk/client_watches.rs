@@ -117,6 +117,11 @@ impl Watches {
         removed
     }
 
+    /// Whether somebody waits for this.
+    pub fn expect(&self, event: &WatchEvent) -> bool {
+        !self.clone().fired(event).is_empty()
+    }
+
     /// Whom an event is for; one-shot watches are gone after it.
     // Source: ZKWatchManager.materialize.
     pub(super) fn fired(&mut self, event: &WatchEvent) -> Vec<Watcher> {

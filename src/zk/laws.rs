@@ -4,12 +4,14 @@
 //!
 //! *Invariant: a check looks, and changes nothing; a breach is told in notation.*
 
+use super::broadcast::Proposals;
 use super::database::Database;
 use super::ensemble::ServerId;
 use super::epochs::Epoch;
 use super::quorum_peer::{PeerRole, QuorumPeer};
 use super::server::Server;
 use super::stat::{Owner, SessionId};
+use super::zxid::Zxid;
 use crate::sim::OrdSet;
 
 /// One server, running or not.
@@ -130,6 +132,57 @@ pub fn applied_is_on_a_quorum(servers: &[Subject<'_>]) -> Verdict {
     Ok(())
 }
 
+/// Z9: what a server has acknowledged is on its disk. Who has promised a later epoch, or lost its
+/// disk, has taken its word back.
+pub fn acks_are_on_disk(servers: &[Subject<'_>]) -> Verdict {
+    for (leader, peer) in serving(servers) {
+        let epoch = peer.epoch();
+        let lacks = |id: ServerId, zxid: Zxid| {
+            let mut found = servers.iter().filter(|(server, _)| *server == id);
+            found.any(|(_, server)| {
+                let disk = server.disk();
+                let in_epoch = |of: Epoch| Some(of) == epoch;
+                let bound = in_epoch(disk.epochs.accepted) && in_epoch(disk.epochs.current);
+                bound && disk.last_zxid() < zxid
+            })
+        };
+        if let Some((id, zxid)) = proposals(peer).and_then(|all| first_ack(all, lacks)) {
+            return Err(format!("leader={leader} server={id} zxid={zxid}"));
+        }
+    }
+    Ok(())
+}
+
+/// Z26: only voters acknowledge proposals.
+pub fn observers_do_not_count(servers: &[Subject<'_>]) -> Verdict {
+    for (leader, peer) in serving(servers) {
+        let ensemble = &peer.member().ensemble;
+        let watches_only = |id, _| !ensemble.is_voter(id);
+        if let Some((id, zxid)) = proposals(peer).and_then(|all| first_ack(all, watches_only)) {
+            return Err(format!("leader={leader} server={id} zxid={zxid}"));
+        }
+    }
+    Ok(())
+}
+
+/// What a leader waits for a quorum to log.
+fn proposals(peer: &QuorumPeer) -> Option<&Proposals> {
+    match peer.role() {
+        PeerRole::Leading(leader) => Some(leader.proposals()),
+        _ => None,
+    }
+}
+
+/// The first acknowledgement that is wrong.
+fn first_ack(
+    proposals: &Proposals,
+    wrong: impl Fn(ServerId, Zxid) -> bool,
+) -> Option<(ServerId, Zxid)> {
+    let looked_at = proposals.acks().take(COMPARED_TXNS);
+    let mut each = looked_at.flat_map(|(zxid, acks)| acks.iter().map(move |id| (*id, zxid)));
+    each.find(|(id, zxid)| wrong(*id, *zxid))
+}
+
 /// Z24: who has no leader has no clients, but for those that are content with reads.
 pub fn no_leader_no_clients(servers: &[Subject<'_>]) -> Verdict {
     for (id, server) in servers {
@@ -186,6 +239,8 @@ pub const LAWS: &[Law] = &[
     ("applied-is-on-a-quorum", applied_is_on_a_quorum),
     ("epochs-are-in-order", epochs_are_in_order),
     ("no-leader-no-clients", no_leader_no_clients),
+    ("acks-are-on-disk", acks_are_on_disk),
+    ("observers-do-not-count", observers_do_not_count),
 ];
 
 /// All laws that are for quiet points.
@@ -193,3 +248,29 @@ pub const QUIET_LAWS: &[Law] = &[
     ("equal-zxids-mean-equal-trees", equal_trees),
     ("ephemerals-have-sessions", ephemerals_have_sessions),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::zk::ensemble::tests::ensemble;
+    use crate::zk::stat::Millis;
+    use crate::zk::txn::{Txn, TxnBody};
+
+    #[test]
+    fn an_ack_is_wrong_of_an_observer_and_of_one_that_has_not_logged() {
+        let (zxid, ensemble) = (Zxid::new(5, 1), ensemble(3, 1));
+        let body = TxnBody::CreateSession { timeout: Millis(0) };
+        let mut proposals = Proposals::default();
+        let (session, time) = (SessionId(1), Millis(0));
+        proposals.propose(Txn { session, cxid: 0, zxid, time, body }.into());
+        proposals.ack(ServerId(2), zxid);
+        assert_eq!(first_ack(&proposals, |id, _| !ensemble.is_voter(id)), None);
+        assert_eq!(
+            first_ack(&proposals, |_, zxid| Zxid::new(5, 0) < zxid).map(|a| a.1),
+            Some(zxid)
+        );
+        proposals.ack(ServerId(4), zxid);
+        let observer = Some((ServerId(4), zxid));
+        assert_eq!(first_ack(&proposals, |id, _| !ensemble.is_voter(id)), observer);
+    }
+}

@@ -31,6 +31,11 @@ pub struct CommittedWindow {
 }
 
 impl CommittedWindow {
+    /// The last.
+    pub fn last(&self) -> Option<Zxid> {
+        self.txns.last_key_value().map(|(zxid, _)| *zxid)
+    }
+
     /// The txns that came after one, in their order.
     pub fn after(&self, zxid: Zxid) -> impl Iterator<Item = &Arc<Txn>> {
         self.txns.range(&zxid..).filter(move |(at, _)| **at > zxid).map(|(_, txn)| txn)

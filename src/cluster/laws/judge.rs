@@ -224,6 +224,7 @@ impl Judge {
         }
         if let Some(process) = record.process {
             super::kafka::see_counts(&mut self.seen, process, cluster);
+            super::histories::see(&mut self.seen.past, record, cluster);
         }
     }
 

@@ -5,6 +5,7 @@
 //!
 //! *Invariant:* checking changes nothing but what the [`Judge`] remembers.
 
+mod histories;
 mod judge;
 mod kafka;
 mod liveness;
@@ -88,6 +89,8 @@ use Check::{Process, Record as Told, Rest, RestingServers, Servers, Tree};
 use Real::{ByChoice, Nobody, Releases, While};
 
 const BY_HAND: Real = ByChoice("law.real.hand");
+const WIPED: Real = ByChoice("law.real.wiped");
+const NUMBERS: Real = ByChoice("law.real.numbers");
 const GHOSTS: Real = ByChoice("law.real.ghosts");
 const ZOMBIES: Real =
     Releases(|release| !release.controller_writes_are_fenced(), "law.real.zombies");
@@ -165,17 +168,32 @@ laws! {
     "L10" "notes-are-taken" Nobody Rest(liveness::notes_are_taken);
     "Z1" "one-zk-leader-per-epoch" Nobody Servers(laws::one_leader_per_epoch);
     "Z2" "histories-are-prefixes" Nobody Servers(laws::histories_are_prefixes);
+    "Z3" "only-proposals-are-applied" Nobody Process(histories::only_proposals_are_applied);
     "Z4" "zxids-have-no-gaps" Nobody Servers(laws::zxids_have_no_gaps);
-    "Z6" "applied-is-on-a-quorum" Nobody Servers(laws::applied_is_on_a_quorum);
+    "Z5" "leaders-have-all" WIPED Process(histories::leaders_have_what_is_committed);
+    "Z6" "applied-is-on-a-quorum" WIPED Servers(laws::applied_is_on_a_quorum);
+    "Z7" "answers-are-committed" Nobody Process(histories::answers_are_committed);
     "Z8" "epochs-are-in-order" Nobody Servers(laws::epochs_are_in_order);
+    "Z9" "acks-are-on-disk" Nobody Servers(laws::acks_are_on_disk);
     "Z10" "equal-zxids-mean-equal-trees" GHOSTS RestingServers(laws::equal_trees);
+    "Z11" "zxids-are-used-once" WIPED Process(histories::zxids_are_used_once);
     "Z12" "znodes-have-parents" Nobody Tree(zk::znodes_have_parents);
     "Z13" "zxids-are-in-order" Nobody Tree(zk::zxids_are_in_order);
+    "Z14" "numbers-rise" NUMBERS Told(histories::numbers_rise);
     "Z15" "ephemerals-have-sessions" GHOSTS Tree(zk::ephemerals_have_sessions);
     "Z16" "sessions-get-their-time" Nobody Told(zk::sessions_get_their_time);
     "Z17" "clients-never-go-back" Nobody Process(zk::clients_never_go_back);
+    "Z18" "own-writes-are-seen" Nobody Told(histories::own_writes_are_seen);
+    "Z19" "events-come-before-answers" Nobody Told(histories::events_come_before_answers);
+    "Z20" "watches-fire-once" Nobody Told(histories::watches_fire_once);
+    "Z20" "changes-fire-watches" Nobody Rest(histories::changes_fire_watches);
+    "Z21" "txns-are-one-step" Nobody Told(histories::txns_are_one_step);
+    "Z22" "refused-writes-change-nothing" Nobody Rest(histories::refused_writes_change_nothing);
+    "Z23" "one-connection-writes" Nobody Process(histories::one_connection_writes);
     "Z24" "no-leader-no-clients" Nobody Servers(laws::no_leader_no_clients);
+    "Z26" "observers-do-not-count" Nobody Servers(laws::observers_do_not_count);
     "Z28" "votes-only-rise" Nobody Process(zk::votes_only_rise);
+    "Z29" "disks-hold-what-is-applied" GHOSTS Rest(histories::disks_hold_what_is_applied);
 }
 
 impl Law {
@@ -219,6 +237,7 @@ struct Seen {
     /// How far a session's client has seen.
     zxids: OrdMap<ProcessId, (SessionId, Zxid)>,
     votes: OrdMap<ProcessId, (Round, Vote)>,
+    past: histories::Past,
     /// When somebody outside did something last.
     disturbed: Option<SimTime>,
 }

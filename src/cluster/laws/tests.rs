@@ -1,5 +1,6 @@
 //! Each law about promises can be broken: a run that keeps them, and one event that does not.
 
+use super::histories::Past;
 use super::{Breach, Judge};
 use crate::cluster::command::{Command, apply};
 use crate::cluster::notation::{Line, Quoted};
@@ -13,7 +14,11 @@ use crate::kafka::producer::words::ProducerFact;
 use crate::kafka::words::{BrokerFact, Brokers, Fact};
 use crate::sim::{Entry, EventId, Moment, ProcessId, Span, What};
 use crate::zk;
-use crate::zk::stat::SessionId;
+use crate::zk::path::Path;
+use crate::zk::reply::EventKind;
+use crate::zk::stat::{Owner, SessionId};
+use crate::zk::txn::Txn;
+use crate::zk::zxid::Zxid;
 
 /// A run under the eyes of the laws.
 struct Run {
@@ -71,11 +76,20 @@ impl Run {
 
     /// The law that breaks when this process tells this.
     fn breaks(&mut self, process: ProcessId, entries: &[Entry<crate::kafka::Words>]) -> Breach {
+        self.breaks_after(None, process, entries)
+    }
+
+    fn breaks_after(
+        &mut self,
+        cause: Option<EventId>,
+        process: ProcessId,
+        entries: &[Entry<crate::kafka::Words>],
+    ) -> Breach {
         let record = Record {
             id: EventId(u64::from(u32::MAX)),
             at: self.cluster.now(),
             process: Some(process),
-            cause: None,
+            cause,
             what: What::Timer,
             name: "made-up",
             entries,
@@ -85,6 +99,22 @@ impl Run {
 
     fn find(&self, name: &str) -> ProcessId {
         self.cluster.find(name).expect("it is there")
+    }
+
+    /// The session of `z1`, and how far it has seen.
+    fn z1(&self) -> (SessionId, Zxid) {
+        let shell = self.cluster.process(self.find("z1")).shell();
+        let client = shell.and_then(|shell| shell.client()).expect("it runs");
+        (client.session(), client.last_zxid())
+    }
+
+    /// The first law that breaks when all is looked at.
+    fn breaks_at_rest(&mut self) -> &'static str {
+        self.judge.rest(&self.cluster).expect_err("a law is broken").law
+    }
+
+    fn past(&mut self) -> &mut Past {
+        &mut self.judge.seen.past
     }
 }
 
@@ -241,4 +271,142 @@ fn a_preferred_replica_leads_again_unless_nobody_looks() {
     assert_eq!(lead(""), Ok(()));
     let law = Err("preferred-replicas-lead");
     assert_eq!(lead("auto.leader.rebalance.enable=false"), law);
+}
+
+/// A run in which `z1` has written something, so that there is something to misremember.
+fn written() -> Run {
+    Run::of(&["add client z1", "ask z1 create /a x", "ask z1 get -w /a"])
+}
+
+#[test]
+fn what_nobody_proposed_may_not_be_applied() {
+    let mut run = written();
+    let (zxid, txn) = run.past().proposed.last_key_value().expect("much was proposed");
+    let (zxid, other) = (*zxid, Txn { cxid: 77, ..Txn::clone(txn) });
+    run.past().proposed.insert(zxid, other.into());
+    run.past().applied.clear();
+    let server = run.find("zk1");
+    assert_eq!(run.breaks(server, &[]).law, "only-proposals-are-applied");
+}
+
+#[test]
+fn a_zxid_may_not_be_given_again() {
+    let mut run = written();
+    let (zxid, txn) = run.past().proposed.last_key_value().expect("much was proposed");
+    let taken = Txn { zxid: zxid.next(), ..Txn::clone(txn) };
+    run.past().proposed.insert(taken.zxid, taken.into());
+    assert_eq!(run.first_breach_by("ask z1 set /a y"), "zxids-are-used-once");
+}
+
+#[test]
+fn a_leader_may_not_lack_what_was_committed() {
+    let mut run = written();
+    let leader = run.find("zk3");
+    run.past().founded.insert(1, Zxid::new(0, 9));
+    assert_eq!(run.breaks(leader, &[]).law, "leaders-have-all");
+}
+
+#[test]
+fn a_client_may_not_be_answered_about_what_is_not_committed() {
+    let mut run = written();
+    let seen = run.z1().1;
+    run.past().committed.insert(seen.epoch(), Zxid(seen.0 - 1));
+    let client = run.find("z1");
+    assert_eq!(run.breaks(client, &[]).law, "answers-are-committed");
+}
+
+#[test]
+fn a_number_may_not_come_again_below_one_znode() {
+    let mut run = written();
+    let znode = |name: &str| {
+        let (owner, zxid) = (Owner::Persistent, Zxid::new(9, 9));
+        let created = zk::words::Fact::ZnodeCreated { path: Path::new(name), owner, zxid };
+        [Entry::Fact(Fact::Zk(created))]
+    };
+    let (leader, born) = (run.find("zk3"), born(&run));
+    run.past().numbers.insert(Path::new("/a"), (born, 7));
+    assert_eq!(run.breaks(leader, &znode("/a/n-0000000007")).law, "numbers-rise");
+}
+
+/// Since when there is `/a`.
+fn born(run: &Run) -> Zxid {
+    let server = run.cluster.process(run.find("zk3")).zk().and_then(|server| server.database());
+    server.and_then(|database| database.tree.znode("/a")).expect("it is there").stat.czxid
+}
+
+#[test]
+fn a_session_may_not_miss_its_own_write() {
+    let mut run = written();
+    let ((session, zxid), client) = (run.z1(), run.find("z1"));
+    run.past().written.insert(client, (session, zxid.next()));
+    let told = zk::words::Fact::Answered { op: "getData", path: Path::new("/a"), zxid };
+    let breach = run.breaks(client, &[Entry::Fact(Fact::Zk(told))]);
+    assert_eq!(breach.law, "own-writes-are-seen");
+}
+
+fn heard(path: &str) -> [Entry<crate::kafka::Words>; 1] {
+    let (kind, path) = (EventKind::NodeDataChanged, Path::new(path));
+    [Entry::Fact(Fact::Zk(zk::words::Fact::WatchHeard { kind, path }))]
+}
+
+#[test]
+fn an_event_may_not_come_after_what_it_tells() {
+    let mut run = written();
+    let (zxid, client) = (run.z1().1, run.find("z1"));
+    run.past().fired.insert(EventId(1), zxid);
+    let breach = run.breaks_after(Some(EventId(1)), client, &heard("/a"));
+    assert_eq!(breach.law, "events-come-before-answers");
+}
+
+#[test]
+fn a_watch_may_not_fire_that_is_not_armed() {
+    let mut run = written();
+    let client = run.find("z1");
+    assert_eq!(run.breaks(client, &heard("/b")).law, "watches-fire-once");
+}
+
+#[test]
+fn a_watch_may_not_sleep_through_a_change() {
+    let mut run = written();
+    run.judge.rest(&run.cluster).expect("nothing has changed yet");
+    for armed in run.past().armed.values_mut() {
+        armed.state.1 = Zxid::ZERO;
+    }
+    assert_eq!(run.breaks_at_rest(), "changes-fire-watches");
+}
+
+#[test]
+fn a_txn_may_not_be_done_in_two_steps() {
+    let mut run = written();
+    let leader = run.find("zk3");
+    let told = *run.past().told.get(&leader).expect("it has told of /a");
+    let told = zk::words::Fact::ZnodeDeleted { path: Path::new("/a"), zxid: told };
+    let breach = run.breaks(leader, &[Entry::Fact(Fact::Zk(told))]);
+    assert_eq!(breach.law, "txns-are-one-step");
+}
+
+#[test]
+fn a_refused_write_may_not_change_a_znode() {
+    let mut run = written();
+    let zxid = born(&run);
+    run.past().refused.insert(zxid);
+    assert_eq!(run.breaks_at_rest(), "refused-writes-change-nothing");
+}
+
+#[test]
+fn a_session_may_not_write_on_two_connections() {
+    let mut run = written();
+    let session = run.z1().0;
+    run.past().xids.insert(session, 99);
+    assert_eq!(run.first_breach_by("ask z1 set /a y"), "one-connection-writes");
+}
+
+#[test]
+fn a_disk_may_not_lack_what_is_applied() {
+    let mut run = written();
+    run.judge.rest(&run.cluster).expect("it lacks nothing");
+    let replayed = run.past().replayed.as_mut().expect("a server serves");
+    replayed.database.sessions.clear();
+    replayed.compared = Zxid::ZERO;
+    assert_eq!(run.breaks_at_rest(), "disks-hold-what-is-applied");
 }

@@ -122,7 +122,8 @@ pub(super) fn clients_never_go_back(
     }))
 }
 
-fn client(process: &AnyProcess) -> Option<(SessionId, Zxid)> {
+/// The session of a client, and how far it has seen.
+pub(super) fn client(process: &AnyProcess) -> Option<(SessionId, Zxid)> {
     if let AnyProcess::Shell(shell) = process {
         let client = shell.client()?;
         return Some((client.session(), client.last_zxid()));
