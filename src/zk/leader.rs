@@ -244,34 +244,20 @@ impl Leader {
                 out.hangup(from);
                 Turn::Stay
             }
-            Message::Connect(connect) => {
-                let upward = self.serving.connect(from, &connect, member, out);
+            message => {
+                let (me, now) = (member.me, out.now());
+                let (tracker, signs) = (&mut self.tracker, &mut self.signs);
+                let mut judge = |op: &Op, by: Touch| {
+                    let alive = touch(tracker, signs, by, now);
+                    alive.then(|| match op.class() {
+                        Class::Read | Class::Sync => tracker.check(by.session, me),
+                        _ => Ok(()),
+                    })
+                };
+                let upward = self.serving.hear(from, message, &mut judge, member, out);
                 self.hear_upward(upward, member, out)
             }
-            Message::Request { xid, op } => self.request(from, xid, op, member, out),
-            _ => Turn::Stay,
         }
-    }
-
-    /// A request of an own client.
-    fn request(
-        &mut self,
-        from: ProcessId,
-        xid: i32,
-        op: Op,
-        member: &mut Member,
-        out: &mut Outbox<'_, Words>,
-    ) -> Turn {
-        let Some((session, timeout)) = self.serving.session_of(from) else { return Turn::Stay };
-        if !self.touch(Touch { session, timeout, sign: out.event() }, out.now()) {
-            return Turn::Stay;
-        }
-        let verdict = match op.class() {
-            Class::Read | Class::Sync => self.tracker.check(session, member.me),
-            _ => Ok(()),
-        };
-        let upward = self.serving.request(from, (xid, op), verdict, member, out);
-        self.hear_upward(upward, member, out)
     }
 
     fn hear_upward(
@@ -689,12 +675,8 @@ impl Leader {
 
 /// Sessions and the leader's clock.
 impl Leader {
-    fn touch(&mut self, touch: Touch, now: SimTime) -> bool {
-        let alive = self.tracker.touch(touch.session, touch.timeout, now);
-        if alive {
-            self.signs.insert(touch.session, touch.sign);
-        }
-        alive
+    fn touch(&mut self, by: Touch, now: SimTime) -> bool {
+        touch(&mut self.tracker, &mut self.signs, by, now)
     }
 
     /// A client wants to continue a session at `owner`.
@@ -808,6 +790,20 @@ impl Attended {
         let silent = now.since(self.last_heard) > patience;
         silent || self.limit.is_overdue(now, sync_limit)
     }
+}
+
+/// A session has given a sign of life; whether it lives.
+fn touch(
+    tracker: &mut Tracker,
+    signs: &mut OrdMap<SessionId, EventId>,
+    by: Touch,
+    now: SimTime,
+) -> bool {
+    let alive = tracker.touch(by.session, by.timeout, now);
+    if alive {
+        signs.insert(by.session, by.sign);
+    }
+    alive
 }
 
 /// A span told to people.

@@ -415,27 +415,12 @@ impl Learner {
         if !self.is_serving() {
             return out.hangup(from);
         }
-        match message {
-            Message::Connect(connect) => {
-                let upward = self.serving.connect(from, &connect, member, out);
-                self.hand_up(upward, member, out);
-            }
-            Message::Request { xid, op } => self.request(from, xid, op, member, out),
-            _ => {}
-        }
-    }
-
-    fn request(
-        &mut self,
-        from: ProcessId,
-        xid: i32,
-        op: Op,
-        member: &mut Member,
-        out: &mut Outbox<'_, Words>,
-    ) {
-        let Some((session, timeout)) = self.serving.session_of(from) else { return };
-        self.touched.insert(session, Touch { session, timeout, sign: out.event() });
-        let upward = self.serving.request(from, (xid, op), Ok(()), member, out);
+        let touched = &mut self.touched;
+        let mut judge = |_: &Op, by: Touch| {
+            touched.insert(by.session, by);
+            Some(Ok(()))
+        };
+        let upward = self.serving.hear(from, message, &mut judge, member, out);
         self.hand_up(upward, member, out);
     }
 

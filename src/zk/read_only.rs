@@ -5,9 +5,11 @@
 //! all their watches.*
 
 use super::member::Member;
+use super::peer::Touch;
 use super::reply::Error;
 use super::request::{Class, Op};
 use super::serving::{Serving, Upward};
+use super::stat::SessionId;
 use super::watch::WatchTable;
 use super::words::{Fact, Message, Words};
 use crate::sim::{Outbox, ProcessId};
@@ -32,6 +34,7 @@ impl ReadOnly {
     }
 
     /// A client says something.
+    // Source: ReadOnlyRequestProcessor.run.
     pub fn hear(
         &mut self,
         from: ProcessId,
@@ -39,14 +42,18 @@ impl ReadOnly {
         member: &mut Member,
         out: &mut Outbox<'_, Words>,
     ) {
-        match message {
-            Message::Connect(connect) => {
-                let upward = self.serving.connect(from, &connect, member, out);
-                self.settle(upward, member, out);
-            }
-            Message::Request { xid, op } => self.request(from, xid, op, member, out),
-            _ => {}
+        let own = |(session, _): &(SessionId, _)| !member.database.sessions.contains_key(session);
+        if let Message::Request { xid, op: Op::CloseSession } = message
+            && self.serving.session_of(from).is_some_and(|known| own(&known))
+        {
+            return self.serving.close_locally(from, xid, member, out);
         }
+        let mut judge = |op: &Op, _: Touch| match op.class() {
+            Class::Write | Class::Sync => Some(Err(Error::NotReadOnly)),
+            _ => Some(Ok(())),
+        };
+        let upward = self.serving.hear(from, message, &mut judge, member, out);
+        self.settle(upward, member, out);
     }
 
     /// What a leader would have to decide. A new session is this server's own, and ends with it.
@@ -66,26 +73,6 @@ impl ReadOnly {
             }
             None => {}
         }
-    }
-
-    // Source: ReadOnlyRequestProcessor.run.
-    fn request(
-        &mut self,
-        from: ProcessId,
-        xid: i32,
-        op: Op,
-        member: &mut Member,
-        out: &mut Outbox<'_, Words>,
-    ) {
-        let Some((session, _)) = self.serving.session_of(from) else { return };
-        if op == Op::CloseSession && !member.database.sessions.contains_key(&session) {
-            return self.serving.close_locally(from, xid, member, out);
-        }
-        let verdict = match op.class() {
-            Class::Write | Class::Sync => Err(Error::NotReadOnly),
-            _ => Ok(()),
-        };
-        self.serving.request(from, (xid, op), verdict, member, out);
     }
 
     /// The client has hung up.

@@ -21,6 +21,7 @@ use super::ensemble::ServerId;
 use super::front::{Connection, ConnectionStage, Front};
 use super::member::Member;
 use super::path::Path;
+use super::peer::Touch;
 use super::prep::Submission;
 use super::reads::Caller;
 use super::reply::{Access, Answer, Error, OpResult};
@@ -29,7 +30,7 @@ use super::session::{SessionNumbers, password_of};
 use super::stat::{Bytes, Millis, SessionId};
 use super::txn::{Txn, TxnBody};
 use super::watch::ConnectionId;
-use super::words::{Fact, Words};
+use super::words::{Fact, Message, Words};
 use super::zxid::Zxid;
 use crate::sim::{OrdMap, Outbox, ProcessId, SimTime};
 
@@ -84,6 +85,9 @@ pub enum Upward {
     },
 }
 
+/// What is said of a request's session, or that it is not heard at all.
+pub type Heard = Option<Result<(), Error>>;
+
 impl Serving {
     /// Nobody is connected yet.
     pub fn new(me: ServerId, now: SimTime) -> Serving {
@@ -113,9 +117,30 @@ impl Serving {
         open.then_some((connection.session, connection.timeout))
     }
 
+    /// What a client says. `judge` says of a request what `verdict` is to [`Serving::request`], or
+    /// that it is not heard at all.
+    pub fn hear(
+        &mut self,
+        peer: ProcessId,
+        message: Message,
+        judge: &mut dyn FnMut(&Op, Touch) -> Heard,
+        member: &mut Member,
+        out: &mut Outbox<'_, Words>,
+    ) -> Option<Upward> {
+        match message {
+            Message::Connect(connect) => self.connect(peer, &connect, member, out),
+            Message::Request { xid, op } => {
+                let (session, timeout) = self.session_of(peer)?;
+                let verdict = judge(&op, Touch { session, timeout, sign: out.event() })?;
+                self.request(peer, (xid, op), verdict, member, out)
+            }
+            _ => None,
+        }
+    }
+
     /// A client's first message. Who has seen more than this server is turned away.
     // Source: ZooKeeperServer.processConnectRequest.
-    pub fn connect(
+    fn connect(
         &mut self,
         peer: ProcessId,
         connect: &Connect,
@@ -209,7 +234,7 @@ impl Serving {
     /// A client's request. `verdict` is what the leader, if this is the leader, says of the session
     /// to requests that make no txn, and what a read-only server says of all that it does not do.
     // Source: ZooKeeperServer.processPacket, submitRequestNow.
-    pub fn request(
+    fn request(
         &mut self,
         peer: ProcessId,
         (xid, op): (i32, Op),
