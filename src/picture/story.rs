@@ -244,6 +244,7 @@ fn field(run: Run<'_>, (name, value): (&'static str, String)) -> Field {
             None => (Phrase::raw(&value), Chip::Figure),
         },
         ("why", _) => (Phrase::key(reason(&value)), Chip::Plain),
+        ("found", _) => (Phrase::raw(&value), Chip::Figure),
         ("reason", _) => {
             (cause(&value).map_or_else(|| Phrase::raw(&value), Phrase::key), Chip::Plain)
         }
@@ -278,7 +279,8 @@ fn cause(reason: &str) -> Option<&'static str> {
     })
 }
 
-/// Why a partition has the leader that it has: a phrase for each word of the controller.
+/// Why a partition has the leader that it has, or a server has not started: a phrase for each word
+/// of the controller, and of the server.
 fn reason(why: &str) -> &'static str {
     match why {
         "preferred" => "page.why.preferred",
@@ -286,6 +288,9 @@ fn reason(why: &str) -> &'static str {
         "controlled-shutdown" => "page.why.controlled-shutdown",
         "new" => "page.why.new",
         "unclean" => "page.why.unclean",
+        "missing" => "page.why.myid-missing",
+        "taken" => "page.why.myid-taken",
+        "unknown" => "page.why.myid-unknown",
         _ => "page.why.offline",
     }
 }
