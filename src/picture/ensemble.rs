@@ -16,6 +16,7 @@ use crate::sim::{EventId, KernelFact, OrdMap, Power, ProcessId, SimTime, Span, T
 use crate::text::Phrase;
 use crate::zk::database::Database;
 use crate::zk::ensemble::ServerId;
+use crate::zk::front::{ConnectionStage, Front};
 use crate::zk::quorum_peer::{PeerRole, QuorumPeer};
 use crate::zk::reply::Access;
 use crate::zk::server::{self, Server as Process};
@@ -292,10 +293,33 @@ pub fn sessions(run: Run<'_>) -> Vec<Held> {
         Held { id: *id, owner, age: Age::Only, server, thread, left, timeout, ends }
     };
     let mut sessions: Vec<Held> = database.sessions.iter().map(held).collect();
+    sessions.extend(own_sessions(run, database));
     for number in 0..sessions.len() {
         sessions[number].age = age(run, &sessions, &sessions[number]);
     }
     sessions
+}
+
+/// The sessions that one server has of its own, because it serves only reads: they last as long as
+/// their connections.
+fn own_sessions(run: Run<'_>, database: &Database) -> Vec<Held> {
+    let mut own = Vec::new();
+    for (id, name, server) in processes(run.cluster) {
+        let is_read_only = server.access() == Some(Access::ReadOnly);
+        let front = server.front().filter(|_| is_read_only && run.life(id) != Life::Killed);
+        for connection in front.into_iter().flat_map(Front::iter) {
+            let (session, timeout) = (connection.session, tenths_of_ms(connection.timeout.0));
+            let is_open = connection.stage == ConnectionStage::Open;
+            if is_open && !database.sessions.contains_key(&session) {
+                let left = tenths_until(connection.deadline, run.now()).min(timeout);
+                let owner = Some(run.cluster.name(connection.id.peer).to_string());
+                let (server, thread) = (Some(name.to_string()), Thread::Taut);
+                let (age, ends) = (Age::Only, None);
+                own.push(Held { id: session, owner, age, server, thread, left, timeout, ends });
+            }
+        }
+    }
+    own
 }
 
 /// Which of its owner's sessions one is. A process that came back and gave up again has closed the
@@ -467,6 +491,16 @@ mod tests {
         let before = check("").expect("it has a session");
         let after = check(&format!("cut broker2 {before}"));
         assert!(after.is_some_and(|after| after != before));
+    }
+
+    #[test]
+    fn a_server_that_only_serves_reads_has_sessions_of_its_own() {
+        let text = "setup seed=3 zookeeper=3 brokers=0 readonlymode.enabled=true\nrun 3s\n\
+                    kill zk3\nkill zk2\nrun 10s\nadd client z1 -r\nrun 5s";
+        let lab = script::play(text).expect("it is right").lab;
+        let held = sessions(Run::of(&lab)).into_iter().find(|held| held.is_of("z1"));
+        let held = held.expect("it has a session");
+        assert_eq!((held.server.as_deref(), held.thread), (Some("zk1"), Thread::Taut));
     }
 
     #[test]
