@@ -21,6 +21,7 @@ use crate::kafka::producer::words::{
 };
 use crate::kafka::release::Release;
 use crate::kafka::tools::console_producer::{self, ConsoleProducer};
+use crate::kafka::tools::netcat::{self, Netcat};
 use crate::kafka::tools::{Bootstrap, Tool, Usage, dump_log};
 use crate::kafka::words::Request;
 use crate::sim::{ProcessId, ProcessName, Span};
@@ -346,6 +347,7 @@ pub(super) fn command_line(tool: &'static str, line: &mut Line) -> Result<Comman
     let read = match tool {
         console_producer::NAME => ConsoleProducer::read(&words).map(drop),
         dump_log::NAME => dump_log::read(&words).map(drop),
+        netcat::NAME => netcat::read(&words).map(drop),
         _ => Tool::read(tool, &words, trial).map(drop),
     };
     read.map_err(|Usage { part, expected }| match &part {
@@ -361,12 +363,19 @@ pub(super) fn tool(
     words: &[Arc<str>],
     cluster: &Cluster,
 ) -> Result<AnyProcess, Refusal> {
+    let words: Vec<String> = words.iter().map(|word| word.to_string()).collect();
+    let right = "checked when it was read";
+    if name == netcat::NAME {
+        let (word, host) = netcat::read(&words).expect(right);
+        let server = cluster.find(&host).filter(|id| cluster.process(*id).zk().is_some());
+        let server = server.ok_or_else(|| Refusal::NoServer(host.into()))?;
+        let tool = Tool::of_netcat(&words, Netcat { server, word: word.into() });
+        return Ok(AnyProcess::Tool(Box::new(tool)));
+    }
     let bootstrap = bootstrap(cluster)?;
     if bootstrap.release.brokers_are_alone() {
         return Err(Refusal::NoTool(name.into(), bootstrap.release));
     }
-    let words: Vec<String> = words.iter().map(|word| word.to_string()).collect();
-    let right = "checked when it was read";
     let tool = match name {
         console_producer::NAME => {
             if let Some(said) = ConsoleProducer::refused(&words, bootstrap.release) {
@@ -402,6 +411,7 @@ fn dumped(
 
 /// A name for the process of a tool that nobody has yet.
 pub(super) fn tool_name(tool: &str, cluster: &Cluster) -> ProcessName {
+    let tool = if tool == netcat::NAME { netcat::PROGRAM } else { tool };
     let names = std::iter::once(tool.to_string()).chain((2..).map(|n| format!("{tool}-{n}")));
     let mut free = names.filter(|name| cluster.find(name).is_none());
     ProcessName(free.next().expect("numbers do not end").into())

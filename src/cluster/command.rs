@@ -306,6 +306,7 @@ pub const COMMANDS: &[Row] = &[
         "--files /broker-ID/data/TOPIC-N/00000000000000000000.log",
         "--files /broker-1/data/orders-0/00000000000000000000.log"
     ),
+    tool!("echo", "WORD|nc SERVER 2181", "srvr | nc zk1 2181"),
     tool!(
         "kafka-preferred-replica-election",
         "[--json JSON] (to 2.3.1)",

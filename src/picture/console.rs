@@ -8,11 +8,13 @@ use std::sync::Arc;
 use super::ensemble::{Run, witness};
 use crate::cluster::{COMMANDS, Command, Row, Trouble, check};
 use crate::kafka::tools::console_producer::{self, ConsoleProducer};
+use crate::kafka::tools::netcat;
 use crate::lab::Lab;
 use crate::sim::{Power, ProcessName, SimTime};
 use crate::text::Phrase;
 use crate::zk::cli::{self, Cli, Hand};
 use crate::zk::client::State;
+use crate::zk::four_letter;
 use crate::zk::settings::Switch;
 use crate::zk::shell::Shell;
 
@@ -292,6 +294,7 @@ pub fn completed(program: Program, line: &str, lab: &Lab) -> (String, Vec<String
     let could_be: Vec<String> = match program {
         Program::ZkCli if begun == 0 => cli::names().map(str::to_owned).collect(),
         Program::ZkCli => children(word, Run::of(lab)),
+        Program::Tools if before.starts_with("echo ") => piped(before, Run::of(lab)),
         Program::Tools if begun == 0 => COMMANDS.iter().map(|row| row.name.to_owned()).collect(),
         Program::Tools => options(before),
     };
@@ -319,6 +322,22 @@ fn children(path: &str, run: Run<'_>) -> Vec<String> {
     let names = znode.map(|znode| znode.child_names());
     let names = names.iter().flat_map(|names| names.iter());
     names.map(|name| format!("{parent}/{name}")).collect()
+}
+
+/// What could come next in `echo WORD | nc SERVER 2181`.
+fn piped(before: &str, run: Run<'_>) -> Vec<String> {
+    let one = |word: &str| vec![word.to_owned()];
+    match before.split_whitespace().count() {
+        1 => four_letter::words().map(str::to_owned).collect(),
+        2 => one("|"),
+        3 => one(netcat::PROGRAM),
+        4 => {
+            let all = run.cluster.processes().filter(|(.., process)| process.zk().is_some());
+            all.map(|(_, name, _)| name.to_owned()).collect()
+        }
+        5 => one(netcat::PORT),
+        _ => Vec::new(),
+    }
 }
 
 /// The options of the command that a line begins with.
@@ -382,6 +401,16 @@ mod tests {
         assert!(lines.len() > 3, "{lines:?}");
         assert_eq!(lines[lines.len() - 3..], ["$ kafka-topics --list", "orders", "◆ kill broker1"]);
         assert_eq!(pane.history, [tool.into()]);
+    }
+
+    #[test]
+    fn a_server_is_asked_for_a_word() {
+        let words = ["echo ruok | nc zk1 2181", "kill zk1", "echo ruok | nc zk1 2181"];
+        let lab = after(&words.map(|line| (Program::Tools, line)));
+        let pane = pane(Program::Tools, &lab, &[]);
+        let lines: Vec<&str> = pane.lines.iter().map(|said| said.text.as_str()).collect();
+        assert_eq!(lines, [words[0], "imok", words[1], words[2], "Ncat: Connection refused."]);
+        assert_eq!(pane.history.len(), 2);
     }
 
     #[test]
@@ -463,6 +492,9 @@ mod tests {
             (Program::ZkCli, "nothing /like", "nothing /like"),
             (Program::Tools, "kafka-to", "kafka-topics "),
             (Program::Tools, "kafka-topics --descr", "kafka-topics --describe "),
+            (Program::Tools, "echo ru", "echo ruok "),
+            (Program::Tools, "echo ruok ", "echo ruok | "),
+            (Program::Tools, "echo ruok | nc z", "echo ruok | nc zk1 "),
         ] {
             assert_eq!(completed(program, line, &lab).0, expected);
         }

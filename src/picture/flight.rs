@@ -78,6 +78,7 @@ fn drawn(message: &Message) -> (char, Way, Ink) {
         Message::Zk(ZkMessage::Reply(_)) => ('R', Way::Response, Ink::Ensemble),
         Message::Zk(ZkMessage::ConnectReply(_)) => ('C', Way::Response, Ink::Ensemble),
         Message::Zk(ZkMessage::Access(_)) => ('I', Way::Response, Ink::Ensemble),
+        Message::Zk(ZkMessage::Said(_)) => ('R', Way::Response, Ink::Ensemble),
         Message::Zk(_) => (letter(name), Way::Request, Ink::Ensemble),
         Message::Request(_) => (letter(name), Way::Request, Ink::Data),
         Message::Response(_) => (letter(name), Way::Response, Ink::Data),

@@ -1,7 +1,7 @@
 //! The four-letter words: what a server answers to `ruok`, `srvr`, `mntr` and the like on its
 //! client port, told from its state.
 //!
-//! How the answer travels is not here: nobody waits for it in simulated time.
+//! How question and answer travel is not here (`server`, and who asks).
 //!
 //! *Invariant: asking changes nothing; whoever asks counts as one more connection.*
 //!
@@ -56,6 +56,12 @@ const SERVING: &[(&str, Tell)] = &[
     ("conf", conf),
     ("dirs", |_| "datadir_size: 0\nlogdir_size: 0\n".into()),
 ];
+
+/// All words but `stmk`, which a mask follows.
+pub fn words() -> impl Iterator<Item = &'static str> {
+    let always = ALWAYS.iter().map(|(word, _)| *word);
+    always.chain(["isro"]).chain(SERVING.iter().map(|(word, _)| *word))
+}
 
 /// What a server answers to a word, empty if it is none; `None` if there is no server.
 // Source: NIOServerCnxn.checkFourLetterWord.

@@ -6,6 +6,7 @@
 
 use super::database::{Database, Disk};
 use super::ensemble::{Ensemble, ServerId};
+use super::four_letter;
 use super::front::Front;
 use super::quorum_peer::{PeerRole, QuorumPeer};
 use super::reply::Access;
@@ -193,6 +194,10 @@ impl Process for Server {
             (_, Role::Down) => {}
             (Event::Message { from, message: Message::AskAccess }, _) => {
                 out.send(from, Message::Access(self.access()));
+            }
+            (Event::Message { from, message: Message::Word(word) }, _) => {
+                let answer = four_letter::answer(self, &word, out.now()).unwrap_or_default();
+                out.send(from, Message::Said(answer.into()));
             }
             (event, Role::Standalone(role)) => role.handle(event, &mut self.disk, out),
             (event, Role::Peer(peer)) => peer.handle(event, out),

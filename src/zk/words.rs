@@ -51,6 +51,10 @@ pub enum Message {
     AskAccess,
     /// The answer to it: `rw`, `ro` or `null`.
     Access(Option<Access>),
+    /// A four-letter word that somebody sends from a shell, on a connection of its own.
+    Word(Arc<str>),
+    /// The answer to it, with which the connection ends.
+    Said(Arc<str>),
 }
 
 /// The answer to a request.
@@ -208,6 +212,8 @@ impl Vocabulary for Words {
             Message::Peer(message) => message.name(),
             Message::AskAccess => "isro",
             Message::Access(_) => "isro-answer",
+            Message::Word(_) => "four-letter-word",
+            Message::Said(_) => "four-letter-answer",
         }
     }
 

@@ -16,6 +16,7 @@ pub mod get_offsets;
 mod groups_in_zookeeper;
 pub mod groups_text;
 pub mod leader_election;
+pub mod netcat;
 pub mod preferred_election;
 mod reassign_in_zookeeper;
 pub mod reassign_partitions;
@@ -34,6 +35,7 @@ use self::dialogue::{Dialogue, Next, Outcome, Past};
 use self::get_offsets::GetOffsets;
 use self::groups_in_zookeeper::OffsetChecker;
 use self::leader_election::LeaderElection;
+use self::netcat::Netcat;
 use self::preferred_election::PreferredElection;
 use self::reassign_partitions::ReassignPartitions;
 use self::topics::Topics;
@@ -402,6 +404,8 @@ pub struct Tool {
     known: Option<Arc<str>>,
     /// Its handle to ZooKeeper, if it has one.
     zk: Option<Zookeeper>,
+    /// If it is no tool of Kafka's, but sends a server a word.
+    netcat: Option<Netcat>,
 }
 
 impl Tool {
@@ -412,6 +416,12 @@ impl Tool {
         let line = format!("{name} {}", words.join(" ")).into();
         let tool = tool.expect("it lists without more words");
         Tool { name: name.into(), line, known: Some(text.into()), zk: None, ..tool }
+    }
+
+    /// A run that sends a word to a server; `words` are those behind `echo`.
+    pub fn of_netcat(words: &[String], netcat: Netcat) -> Tool {
+        let tool = Tool::of_text(netcat::NAME, words, Bootstrap::nowhere(), String::new());
+        Tool { known: None, netcat: Some(netcat), ..tool }
     }
 
     /// The tool `name` with the words behind it, given these brokers to begin with.
@@ -463,6 +473,7 @@ impl Tool {
             begun: None,
             known: unknown.map(Arc::from),
             zk,
+            netcat: None,
         })
     }
 
@@ -584,6 +595,9 @@ impl Process for Tool {
 
     fn handle(&mut self, event: Event<Words>, out: &mut Outbox<'_, Words>) {
         self.begun.get_or_insert(out.now());
+        if let Some(netcat) = self.netcat.clone() {
+            return self.exchange(netcat, event, out);
+        }
         let event = match &mut self.zk {
             None => event,
             Some(zk) => match zk.pick(event) {
