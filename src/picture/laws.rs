@@ -134,6 +134,14 @@ mod tests {
     use crate::text::{Catalog, LANGUAGES};
 
     #[test]
+    fn a_law_is_called_by_a_number_of_its_own() {
+        let mut ids: Vec<&str> = LAWS.iter().map(|law| law.ids).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), LAWS.len());
+    }
+
+    #[test]
     fn every_law_has_its_sentence() {
         for language in LANGUAGES {
             let catalog = Catalog::of(language);

@@ -137,8 +137,8 @@ laws! {
     "S4" "states-are-by-the-last" ZOMBIES Told(znodes::states_are_by_the_last);
     "S5" "leader-epochs-rise" BY_HAND Told(znodes::leader_epochs_rise);
     "S6" "one-leader-per-epoch" Nobody Told(kafka::one_leader_per_epoch);
-    "S7" "leader-is-in-its-isr" BY_HAND Told(znodes::leader_is_in_its_isr);
-    "S7" "isr-is-of-replicas" Nobody Rest(replicas::isr_is_of_replicas);
+    "S7a" "leader-is-in-its-isr" BY_HAND Told(znodes::leader_is_in_its_isr);
+    "S7b" "isr-is-of-replicas" Nobody Rest(replicas::isr_is_of_replicas);
     "S8" "isr-is-not-empty" EMPTY_ISRS Told(znodes::isr_is_not_empty);
     "S9" "leaders-come-from-the-isr" UNCLEAN Told(znodes::leaders_come_from_the_isr);
     "S10" "hw-is-below-the-end" Nobody Process(replicas::hw_is_below_the_end);

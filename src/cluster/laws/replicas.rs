@@ -112,7 +112,7 @@ pub(super) fn hw_never_falls(seen: &mut Seen, process: ProcessId, cluster: &Clus
     Ok(())
 }
 
-/// S7: a leader counts only replicas as in sync, and itself among them.
+/// S7b: a leader counts only replicas as in sync, and itself among them.
 pub(super) fn isr_is_of_replicas(_: &mut Seen, cluster: &Cluster) -> Verdict {
     let brokers = brokers(cluster);
     let wrong = led(&brokers).find(|(_, partition)| {

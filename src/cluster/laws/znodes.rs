@@ -185,7 +185,7 @@ pub(super) fn leader_epochs_rise(seen: &mut Seen, witness: &Witness<'_>) -> Verd
     })
 }
 
-/// S7: the leader is in the ISR.
+/// S7a: the leader is in the ISR.
 pub(super) fn leader_is_in_its_isr(seen: &mut Seen, witness: &Witness<'_>) -> Verdict {
     each_state(seen, witness, |_, state| {
         let now = &state.leadership;
