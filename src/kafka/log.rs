@@ -103,6 +103,11 @@ impl PartitionLog {
         }
     }
 
+    /// Whether segments are to go.
+    pub fn is_overdue(&self, now: SimTime, hw: Offset) -> bool {
+        self.segments.as_ref().is_some_and(|segments| segments.overdue(now, hw, self.end) > 0)
+    }
+
     /// Deletes the segments that are too old or too many; how many.
     // Source: UnifiedLog.deleteOldSegments, LeaderEpochFileCache.truncateFromStart
     pub fn delete_old(&mut self, now: SimTime, hw: Offset) -> usize {

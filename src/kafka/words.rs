@@ -182,6 +182,7 @@ crate::facts! {
         "log-begun-anew" => LogBegunAnew { partition: TopicPartition, leader: BrokerId, from: Offset, start: Offset },
         "log-cleaned" => LogCleaned { partition: TopicPartition, kept: u64, of: u64 },
         "log-dir-failed" => LogDirFailed { partition: TopicPartition },
+        "segment-not-deleted" => SegmentNotDeleted { partition: TopicPartition, file: Text },
         "offsets-loading" => OffsetsLoading { partition: TopicPartition, bytes: u64 },
         "offsets-loaded" => OffsetsLoaded { partition: TopicPartition, ms: u64 },
     }

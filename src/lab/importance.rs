@@ -2,6 +2,10 @@
 //!
 //! *Invariant:* a fact that nobody has rated is worth a glance ([`GLANCE`]), not a stop.
 
+use crate::cluster::{Cluster, Kind};
+use crate::kafka::words::Fact;
+use crate::sim::{KernelFact, Telling};
+
 /// Worth a stop of its own: the story turns here.
 pub const TURN: u8 = 3;
 /// Worth slowing down for.
@@ -94,6 +98,7 @@ const RATED: &[(&str, u8)] = &[
     ("segments-deleted", STEP),
     ("log-cleaned", STEP),
     ("log-dir-failed", TURN),
+    ("segment-not-deleted", TURN),
     ("offsets-loaded", STEP),
     ("offsets-loading", TURN),
     ("shutdown-started", STEP),
@@ -125,6 +130,18 @@ const RATED: &[(&str, u8)] = &[
     ("epoch-proposed", NOTHING),
     ("member-named", NOTHING),
 ];
+
+/// The importance of a fact in this cluster. That a tool begins, or ends in order, is housekeeping:
+/// what it does is told by those who do it.
+pub fn importance_in(cluster: &Cluster, fact: &Fact) -> u8 {
+    if let Fact::Kernel(KernelFact::Started { process } | KernelFact::Exited { process, code: 0 }) =
+        fact
+        && cluster.find(&process.0).is_some_and(|id| cluster.process(id).kind() == Kind::Tool)
+    {
+        return NOTHING;
+    }
+    importance(fact.key())
+}
 
 /// The importance of a fact, by its key.
 pub fn importance(key: &str) -> u8 {

@@ -9,7 +9,7 @@ use crate::kafka::broker::Turn;
 use crate::kafka::id::{Offset, TopicName, TopicPartition};
 use crate::kafka::partition::Partition;
 use crate::kafka::segments::{CLEANER_BACKOFF, LogConfig, RETENTION_CHECK, cleans, every};
-use crate::kafka::words::{BrokerFact, BrokerTimer};
+use crate::kafka::words::{BrokerFact, BrokerTimer, Text};
 use crate::kafka::znodes::Config;
 use crate::sim::Span;
 
@@ -56,6 +56,9 @@ impl Replicas {
         for tp in self.kept() {
             let partition = self.partitions.get_mut(&tp).expect("it was just there");
             let hw = partition.hw;
+            if turn.settings.locks_open_files() && partition.log.is_overdue(now, hw) {
+                return fail_at_oldest(partition, turn);
+            }
             let segments = Arc::make_mut(partition).log.delete_old(now, hw);
             if let (Ok(segments @ 1..), start) = (i32::try_from(segments), partition.log.start()) {
                 let partition = tp.clone();
@@ -101,6 +104,18 @@ impl Replicas {
         let kept = self.partitions.values().filter(|p| p.log.segments().is_some());
         kept.map(|partition| partition.tp.clone()).collect()
     }
+}
+
+/// The oldest segment's files are to be renamed, and one of them is mapped into memory; the only log
+/// directory fails with that, and the broker with it.
+// Source: LocalLog.deleteSegmentFiles, LogSegment.changeFileSuffixes, AbstractIndex.renameTo;
+// LogManager.handleLogDirFailure (KIP-112); KAFKA-1194
+fn fail_at_oldest(partition: &Partition, turn: &mut Turn<'_, '_>) {
+    let oldest = partition.log.segments().and_then(|segments| segments.list.first());
+    let base = oldest.map_or(Offset(0), |segment| segment.base);
+    let file = Text(format!("{:020}.timeindex", base.0).into());
+    turn.out.tell(BrokerFact::SegmentNotDeleted { partition: partition.tp.clone(), file });
+    turn.out.exit(1);
 }
 
 /// The first look comes soon.
