@@ -6,9 +6,9 @@
 use super::lesson::Condition;
 use super::points::is_met;
 use super::timeline::Lab;
-use super::{TakeId, importance};
+use super::{TakeId, importance_in};
 use crate::cluster::{Cluster, Record, Trace};
-use crate::sim::{Moment, SimTime, Span, Telling};
+use crate::sim::{Moment, SimTime, Span};
 
 /// How far ahead it looks in one go: a few frames' worth of a busy cluster.
 const EVENTS_AT_ONCE: u32 = 600;
@@ -33,9 +33,9 @@ pub struct Worth {
 
 impl Worth {
     /// Whether a record is worth a stop.
-    pub fn holds(&self, record: &Record<'_>) -> bool {
+    pub fn holds(&self, cluster: &Cluster, record: &Record<'_>) -> bool {
         self.point.as_ref().is_some_and(|point| is_met(point, record))
-            || record.facts().any(|fact| importance(fact.key()) >= self.least)
+            || record.facts().any(|fact| importance_in(cluster, fact) >= self.least)
     }
 }
 
@@ -96,7 +96,7 @@ impl Ahead {
             if self.copy.step_before(Moment::after(limit), &mut self.trace).is_none() {
                 return;
             }
-            let found = self.trace.get(0).is_some_and(|record| worth.holds(&record));
+            let found = self.trace.get(0).is_some_and(|r| worth.holds(&self.copy, &r));
             if found {
                 self.found = Some(self.copy.now());
                 return;

@@ -19,10 +19,10 @@ mod take;
 mod timeline;
 pub mod why;
 
-pub use importance::{TURN, importance};
+pub use importance::{TURN, importance, importance_in};
 pub use lookout::{Lookout, Worth};
 pub use pace::{Haste, Pace, Pacer};
-pub use recording::{HEADING, Recording, Situation, situations};
+pub use recording::{HEADING, Recording, Situation, Turn, situations};
 pub use show::SHOWS;
 pub use take::{Fork, Take, TakeId};
 pub use timeline::Lab;

@@ -8,11 +8,11 @@
 //! 10.214 broker1  isr-shrunk partition=orders-0 isr=1,2
 //! ```
 //!
-//! A recording is a script that needs only `setup`, `at` and `until`.
+//! A recording is a script that needs only `setup`, `at`, `until` and `take`.
 //! *Invariant:* a script that is played and written again is the same script.
 
 use super::show::{self, Show};
-use super::{Lab, Recording};
+use super::{Lab, Recording, Turn};
 use crate::cluster::notation::Line;
 use crate::cluster::{Command, Record, Setup, Trouble};
 use crate::sim::{Moment, Span, Telling, What};
@@ -33,6 +33,8 @@ pub enum Step {
     At(Moment, Command),
     /// Goes to a moment.
     Until(Moment),
+    /// Goes to another take.
+    Take(Turn),
     /// Lets time pass.
     Run(Span),
     /// Lets time pass until something is told.
@@ -68,6 +70,7 @@ pub const STEPS: &[(&str, &str)] = &[
     ("setup", Setup::USAGE),
     ("at", "at MOMENT COMMAND"),
     ("until", "until MOMENT"),
+    ("take", Turn::USAGE),
     ("run", "run SPAN | run until FACT [FIELD=VALUE …] [on=PROCESS] [limit=SPAN]"),
     ("show", "show WHAT …"),
     ("messages", "messages on | messages off"),
@@ -90,6 +93,7 @@ impl Step {
                 Step::At(moment, Command::parse_after(&verb, &mut line)?)
             }
             "until" => Step::Until(line.word("a moment like 10.214")?.moment()?),
+            "take" => Step::Take(Turn::parse(&mut line)?),
             "run" => run(&mut line)?,
             "show" => Step::Show(Show::parse(&mut line)?),
             "messages" => {
@@ -258,6 +262,10 @@ impl Player {
                 self.issue(number, command)?;
             }
             Step::Until(moment) => self.until(number, moment)?,
+            Step::Take(turn) if !turn.fits(self.lab().takes().len()) => {
+                return trouble(turn.take.to_string(), Turn::EXPECTED);
+            }
+            Step::Take(turn) => self.turn(&turn),
             Step::Run(span) => {
                 let at = self.lab().moment().at + span;
                 self.lab().advance_to(at);
@@ -300,6 +308,17 @@ impl Player {
         }
         self.lab().seek(moment);
         Ok(())
+    }
+
+    /// What is told from here on is of another take, or of one that there was, from its beginning.
+    fn turn(&mut self, turn: &Turn) {
+        let lab = self.lab();
+        lab.turn(turn);
+        match turn.from {
+            Some(_) => {}
+            None => lab.seek(Moment::default()),
+        }
+        self.position = self.lab().position();
     }
 
     /// Tells the records that have come.

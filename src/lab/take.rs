@@ -28,6 +28,8 @@ pub struct Fork {
     pub at: Moment,
     /// How many records both have.
     pub records: usize,
+    /// How many commands both have.
+    pub given: usize,
 }
 
 /// One version of the run.
@@ -93,7 +95,12 @@ impl Take {
     /// A take that shares everything up to `point`, and nothing after it.
     pub(super) fn forked(&self, from: TakeId, point: &Keyframe) -> Take {
         let mut take = Take {
-            fork: Some(Fork { from, at: point.cluster.moment(), records: point.position }),
+            fork: Some(Fork {
+                from,
+                at: point.cluster.moment(),
+                records: point.position,
+                given: point.given,
+            }),
             commands: self.commands[..point.given].to_vec(),
             given_here: self.given_here.clone(),
             trace: self.trace.clone(),

@@ -3,12 +3,12 @@
 //! *Invariant:* where the cursor stands and how it came there makes no difference: the cluster and
 //! the trace at a moment are those of a run played straight to it.
 
-use super::Recording;
-use super::take::{Keyframe, Take, TakeId};
+use super::take::{Fork, Keyframe, Take, TakeId};
+use super::{Recording, Turn};
 use crate::cluster::command::{self, Refusal};
 use crate::cluster::laws::Judge;
 use crate::cluster::{Cluster, Command, Setup, Trace, Words};
-use crate::sim::{EventId, Moment, ProcessId, SimTime, Span, Telling, Vocabulary, sort};
+use crate::sim::{EventId, Moment, ProcessId, SimTime, Span, Vocabulary, sort};
 
 /// A run in the laboratory.
 #[derive(Clone, Debug)]
@@ -45,12 +45,49 @@ impl Lab {
         }
     }
 
+    /// The lab where whoever saved the recording stood, with every take that is in it.
+    pub fn open(recording: Recording) -> Lab {
+        let Recording { setup, commands, until, turns } = recording;
+        let mut lab = Lab::new(Recording { commands, ..Recording::new(setup) });
+        lab.seek(until);
+        for turn in turns {
+            lab.turn(&turn);
+            lab.take_mut().commands.extend(turn.commands);
+            lab.seek(turn.until);
+        }
+        lab
+    }
+
+    /// Goes to a take that there is, or begins another one where it leaves one.
+    pub fn turn(&mut self, turn: &Turn) {
+        let Some((from, at)) = turn.from else { return self.switch(turn.take) };
+        self.switch(from);
+        self.seek(at);
+        self.fork();
+    }
+
+    /// Every take as far as it was played, and where the cursor stands.
+    pub fn recording_of_all(&self) -> Recording {
+        let first = &self.takes[0];
+        let (commands, until) = (first.commands.clone(), first.end);
+        let new = self.takes().filter_map(|(id, take)| {
+            let Fork { from, at, given, .. } = take.fork?;
+            let (from, commands) = (Some((from, at)), take.commands[given..].to_vec());
+            Some(Turn { take: id, from, commands, until: take.end })
+        });
+        let (take, commands_here) = (self.current, Vec::new());
+        let here = Turn { take, from: None, commands: commands_here, until: self.moment() };
+        let turns = new.chain([here]).collect();
+        Recording { setup: self.setup.clone(), commands, until, turns }
+    }
+
     /// The current take up to the cursor, to be saved.
     pub fn recording(&self) -> Recording {
         Recording {
             setup: self.setup.clone(),
             commands: self.take().commands[..self.cursor.given].to_vec(),
             until: self.moment(),
+            turns: Vec::new(),
         }
     }
 
@@ -119,9 +156,7 @@ impl Lab {
     pub fn issue(&mut self, command: Command) -> Result<EventId, Refusal> {
         command::check(&command, self.cluster())?;
         if self.cursor.position < self.trace().len() {
-            let fork = self.take().forked(self.current, &self.cursor);
-            self.current = TakeId(u16::try_from(self.takes.len()).expect("nobody acts so often"));
-            self.takes.push(fork);
+            self.fork();
         }
         let (moment, given) = (self.moment(), self.cursor.given);
         self.take_mut().commands.insert(given, (moment, command));
@@ -130,6 +165,13 @@ impl Lab {
         let event = self.trace().get(last).expect("the command has left a record").id;
         self.take_mut().given_here.push(event);
         Ok(event)
+    }
+
+    /// From here on the run is another take.
+    fn fork(&mut self) {
+        let fork = self.take().forked(self.current, &self.cursor);
+        self.current = TakeId(u16::try_from(self.takes.len()).expect("nobody acts so often"));
+        self.takes.push(fork);
     }
 
     /// The events of what was done here; other commands came with the recording.
@@ -217,7 +259,7 @@ impl Lab {
     pub fn step_to(&mut self, least: u8, within: Span) -> Option<usize> {
         self.step_until(within, |lab, index| {
             let record = lab.trace().get(index).expect("it has just happened");
-            record.facts().any(|fact| super::importance(fact.key()) >= least)
+            record.facts().any(|fact| super::importance_in(lab.cluster(), fact) >= least)
         })
     }
 

@@ -46,6 +46,31 @@ fn any_slices_give_the_same_run() {
 }
 
 #[test]
+fn every_take_travels_with_a_recording_of_all() {
+    let mut lab = lab();
+    lab.advance_to(secs(20));
+    for (at, line) in [(8, "kill broker2"), (6, "kill broker3"), (3, "kill zk1")] {
+        lab.seek(Moment::after(secs(at)));
+        lab.issue(Command::parse(1, line).expect("it is right")).expect("it can be done");
+        lab.advance_to(secs(at + 5));
+    }
+    lab.switch(TakeId(1));
+    lab.seek(Moment::before(secs(10)));
+    let text = lab.recording_of_all().to_string();
+    let mut again = Lab::open(Recording::parse(&text).expect("it is right"));
+    assert_eq!(again.recording_of_all().to_string(), text);
+    assert_eq!((again.takes().len(), again.current()), (4, TakeId(1)));
+    assert_eq!(again.cluster().hash(), lab.cluster().hash());
+    for take in [0, 1, 2, 3].map(TakeId) {
+        lab.switch(take);
+        again.switch(take);
+        assert_eq!(again.trace().hash(), lab.trace().hash(), "{take}");
+        assert_eq!(again.moment(), lab.moment(), "{take}");
+        check_sameness(&again);
+    }
+}
+
+#[test]
 fn seeking_is_replaying() {
     let mut lab = lab();
     lab.advance_to(secs(20));

@@ -59,20 +59,33 @@ pub async fn open(fragment: &str) -> Result<Recording, String> {
     Recording::parse(&text).map_err(|trouble| trouble.to_string())
 }
 
-/// Puts the recording into the address and the clipboard; says afterwards which of the two it was.
-pub fn copy(recording: Recording, done: impl FnOnce(Copied) + 'static) {
+/// Puts the first of these recordings that a link can hold into the address and the clipboard; says
+/// afterwards which of the two it was, and which recording.
+pub fn copy(recordings: Vec<Recording>, done: impl FnOnce(Copied, usize) + 'static) {
     spawn_local(async move {
-        let Ok(fragment) = pack(&recording).await else { return done(Copied::Nothing) };
+        let (mut found, mut missing) = (None, Copied::TooLong);
+        for (place, recording) in recordings.iter().enumerate() {
+            match pack(recording).await {
+                Ok(fragment) if fragment.len() > LONGEST => {}
+                Ok(fragment) => {
+                    found = Some((place, fragment));
+                    break;
+                }
+                Err(_) => missing = Copied::Nothing,
+            }
+        }
+        let Some((place, fragment)) = found else { return done(missing, 0) };
         let replaced = window().history().and_then(|history| {
             history.replace_state_with_url(&JsValue::NULL, "", Some(&fragment))
         });
         let address = window().location().href().unwrap_or_default();
         let written = JsFuture::from(window().navigator().clipboard().write_text(&address)).await;
-        done(match (replaced, written) {
+        let copied = match (replaced, written) {
             (_, Ok(_)) => Copied::Clipboard,
             (Ok(()), _) => Copied::Address,
             _ => Copied::Nothing,
-        });
+        };
+        done(copied, place);
     });
 }
 
@@ -83,6 +96,8 @@ pub enum Copied {
     Clipboard,
     /// Into the address alone: the browser gives no clipboard.
     Address,
+    /// Nowhere: no link is long enough.
+    TooLong,
     /// Nowhere.
     Nothing,
 }

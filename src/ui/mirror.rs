@@ -130,14 +130,10 @@ impl Mirror {
 
     /// Begins another run in place of this one, at the moment that its recording says.
     pub fn begin(self, recording: Recording) {
-        let until = recording.until;
         self.hush();
         self.run.update_value(|run| *run += 1);
         self.position.set_value((usize::MAX, 0));
-        self.change(|lab| {
-            *lab = Lab::new(recording);
-            lab.seek(until);
-        });
+        self.change(|lab| *lab = Lab::open(recording));
     }
 
     /// Which run this is, of those begun here, and which take of it.

@@ -157,14 +157,23 @@ fn keep(mirror: Mirror) {
 fn copy_link(view: View, mirror: Mirror, playback: Playback) {
     playback.pause();
     let has_takes = mirror.with(|lab| lab.takes().len() > 1);
-    link::copy(mirror.with(Lab::recording), move |copied| {
+    let all = has_takes.then(|| mirror.with(Lab::recording_of_all));
+    let recordings = all.into_iter().chain([mirror.with(Lab::recording)]).collect();
+    link::copy(recordings, move |copied, place| {
         let said = match copied {
             link::Copied::Nothing => "page.link.none",
+            link::Copied::TooLong => "page.link.too-long",
             link::Copied::Address => "page.link.address",
             link::Copied::Clipboard => "page.link.copied",
         };
-        let takes = has_takes.then(|| format!(" {}", view.key("page.link.takes")));
-        mirror.refuse(view.key(said) + &takes.unwrap_or_default());
+        let takes = match (has_takes, place) {
+            (true, 0) => view.key("page.link.all-takes"),
+            (true, _) => view.key("page.link.takes"),
+            (false, _) => String::new(),
+        };
+        let is_made = !matches!(copied, link::Copied::Nothing | link::Copied::TooLong);
+        let takes = if is_made { format!(" {takes}") } else { String::new() };
+        mirror.refuse(view.key(said) + &takes);
     });
 }
 

@@ -508,7 +508,7 @@ fn shorten(setup: &Setup, mut commands: Vec<(Moment, Command)>, breach: Breach) 
         size = size.div_ceil(2);
     }
     let until = Moment::before(SimTime::ZERO + TROUBLE);
-    let recording = Recording { setup: setup.clone(), commands, until };
+    let recording = Recording { commands, until, ..Recording::new(setup.clone()) };
     let what = breach.what.replace('\n', "\n# ");
     let scenario = format!("# {}: {what}\n{recording}", breach.law);
     Broken { law: breach.law.to_owned(), scenario, link: link(&recording) }
