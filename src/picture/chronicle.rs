@@ -34,10 +34,10 @@ pub enum Stage {
     Frozen,
     /// A server that looks for a leader.
     Looking,
-    /// A server that follows, in this epoch.
-    Following(String),
-    /// A server that leads, in this epoch.
-    Leading(String),
+    /// A server that follows or observes, from its election on.
+    Following,
+    /// A server that leads, from its election on.
+    Leading,
     /// A server that serves alone.
     Standalone,
     /// A session that is open, with this timeout.
@@ -213,17 +213,26 @@ impl Chronicle {
             "process-frozen" => self.power(cluster, named("process"), at, Some(Stage::Frozen)),
             "process-thawed" => self.power(cluster, named("process"), at, None),
             "looking" => self.server(record, Stage::Looking),
-            "zk-following" | "zk-observing" => {
-                self.server(record, Stage::Following(field("epoch")))
+            "zk-elected" if named("leader") == record.process => {
+                self.server(record, Stage::Leading);
             }
-            "zk-leading" => self.server(record, Stage::Leading(field("epoch"))),
+            "zk-elected" => self.server(record, Stage::Following),
             "session-opened" => self.opened(field("session"), &field("timeout")),
             "zk-connected" => self.connected(record, &field("session")),
             "session-expired" | "session-closed" => self.ended(at, &field("session")),
             "controller-elected" => self.crowned(at, field("broker"), field("epoch")),
             "controller-resigned" => self.vacated(at, &field("broker")),
             "leader-elected" | "replica-removed" => {
-                self.led(cluster, at, field("partition"), field("leader"));
+                self.led(cluster, at, field("partition"), Some(field("leader")));
+            }
+            "partition-offline" => self.led(cluster, at, field("partition"), None),
+            "log-deleted" => {
+                // Of a partition that goes altogether: a leader keeps its log.
+                let partition = field("partition");
+                let leads = self.leaders.get(&partition).map(|id| format!("broker{id}"));
+                if leads.is_some_and(|name| cluster.find(&name) == record.process) {
+                    self.led(cluster, at, partition, None);
+                }
             }
             "partitions-assigned" => self.member(record, Stage::Owning(field("now"))),
             "rebalance-succeeded" => self.member(record, Stage::Owning(field("partitions"))),
@@ -307,12 +316,16 @@ impl Chronicle {
         }
     }
 
-    fn led(&mut self, cluster: &Cluster, at: SimTime, partition: String, leader: String) {
+    /// A partition has another leader, or none.
+    fn led(&mut self, cluster: &Cluster, at: SimTime, partition: String, leader: Option<String>) {
         if partition.starts_with("__") {
             return;
         }
-        let before = self.leaders.insert(partition, leader.clone());
-        for id in before.into_iter().chain([leader]) {
+        let before = match leader.clone() {
+            Some(leader) => self.leaders.insert(partition, leader),
+            None => self.leaders.remove(&partition),
+        };
+        for id in before.into_iter().chain(leader) {
             let Some(process) = cluster.find(&format!("broker{id}")) else { continue };
             let up = self.up(cluster.name(process));
             let lane = self.lanes.entry(Lane::Broker(process)).or_default();
@@ -363,6 +376,6 @@ fn broker_id(name: &str) -> &str {
 fn interesting(key: &str) -> bool {
     const PREFIXES: [&str; 7] =
         ["process-", "zk-", "session-", "controller-", "leader-", "replica-", "partitions-"];
-    matches!(key, "looking" | "rebalance-succeeded")
+    matches!(key, "looking" | "rebalance-succeeded" | "partition-offline" | "log-deleted")
         || PREFIXES.iter().any(|prefix| key.starts_with(prefix))
 }

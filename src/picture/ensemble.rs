@@ -153,7 +153,8 @@ fn last_zxid(server: &Process) -> Zxid {
     server.database().map_or_else(|| server.disk().last_zxid(), |database| database.last_zxid)
 }
 
-fn role(server: &Process) -> Role {
+/// What a server is by its own state.
+pub fn role(server: &Process) -> Role {
     match (server.role(), server.peer().map(QuorumPeer::standing)) {
         (server::Role::Standalone(_), _) => Role::Alone,
         (_, Some(Standing::Leading)) => Role::Leading,

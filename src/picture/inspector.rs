@@ -374,11 +374,21 @@ fn session(run: Run<'_>, target: &Target) -> Option<InspectorPicture> {
     Some(picture)
 }
 
-/// What a process watches.
+/// How many of a process's watches are named.
+const WATCHES: usize = 4;
+
+/// What a process watches, and how many more there are.
 fn watched(run: Run<'_>, owner: &str) -> Vec<Fact> {
     let watches = ensemble::watches(run.cluster);
-    let its = watches.iter().filter(|(_, who)| who.iter().any(|(_, name)| name == owner));
-    its.take(4).map(|(path, _)| quoted("page.fact.watches", path)).collect()
+    let mut its = watches.iter().filter(|(_, who)| who.iter().any(|(_, name)| name == owner));
+    let paths = its.by_ref().take(WATCHES);
+    let mut facts: Vec<Fact> = paths.map(|(path, _)| quoted("page.fact.watches", path)).collect();
+    if let more @ 1.. = its.count() {
+        let value = Phrase::key("page.broker.more").with("n", more);
+        let name = Phrase::nothing();
+        facts.push(Fact { name, value, quoted: false, target: None });
+    }
+    facts
 }
 
 /// The end of a session that nobody hears from: expected, not promised.

@@ -6,12 +6,14 @@
 
 use super::brokers;
 use super::chronicle::{Chronicle, History, Lane, Stage, is_broker, is_member, is_server};
+use super::drawing::broker;
 use super::ensemble::{self, Held, Run};
-use super::stage::{self, Age, Life, Thread};
+use super::stage::{self, Age, Broker, Life, Role, Thread};
 use crate::cluster::{Cluster, Trace};
 use crate::lab::why;
 use crate::sim::{EventId, Power, ProcessId, SimTime, Span};
 use crate::text::Phrase;
+use crate::zk::quorum_peer::QuorumPeer;
 
 /// Height of a lane, in tenths.
 pub const LANE: i32 = 170;
@@ -204,18 +206,19 @@ pub enum ArrowKind {
     Effect,
 }
 
-/// What the lanes show.
+/// What the lanes show; what the stage says of a broker, its lane says too.
 pub fn lanes(
     run: Run<'_>,
+    brokers: &[Broker],
     chronicle: &Chronicle,
     window: Window,
     events: &[EventId],
 ) -> LanesPicture {
     let (places, rules, height) = seats(run.cluster, chronicle, window);
-    let held = ensemble::sessions(run);
+    let now = Now { cluster: run.cluster, held: &ensemble::sessions(run), brokers };
     let rows = places.iter().map(|(lane, top)| {
         let name = name(run.cluster, &places, *lane);
-        row(run.cluster, chronicle, &held, window, (*lane, *top, name))
+        row(&now, chronicle, window, (*lane, *top, name))
     });
     let rows: Vec<Row> = rows.collect();
     let marks = marks(run, chronicle, window, &places);
@@ -303,13 +306,20 @@ fn has_left_behind(chronicle: &Chronicle, window: Window, process: ProcessId) ->
     present.since <= window.cursor && !old.changes.last().is_some_and(ended)
 }
 
+/// What is known at the cursor.
+struct Now<'a> {
+    cluster: &'a Cluster,
+    held: &'a [Held],
+    brokers: &'a [Broker],
+}
+
 fn row(
-    cluster: &Cluster,
+    known: &Now<'_>,
     chronicle: &Chronicle,
-    held: &[Held],
     window: Window,
     (lane, top, name): (Lane, i32, Phrase),
 ) -> Row {
+    let Now { cluster, held, .. } = known;
     let empty = History::default();
     let history = chronicle.lane(lane).unwrap_or(&empty);
     let now = history.at(window.cursor);
@@ -330,20 +340,44 @@ fn row(
         Lane::Session(_) | Lane::OldSession(_) => !matches!(now, Some(Stage::Open(_))),
         Lane::Controller => false,
     };
-    let strong = matches!(now, Some(Stage::Leading(_)));
-    let state = match now {
-        Some(Stage::Up(_)) if !has_controller(cluster) => Phrase::key("lanes.runs"),
-        Some(Stage::Up(0)) => up(cluster, lane).unwrap_or_else(|| state(now, left)),
+    let strong = matches!(now, Some(Stage::Leading));
+    let state = match (lane, now) {
+        (Lane::Broker(id), Some(Stage::Up(_))) => up(known, id),
+        (Lane::Server(id), Some(Stage::Following | Stage::Leading)) => stands(cluster, id),
         _ => state(now, left),
     };
     Row { lane, name, state, top, gone, strong, strokes }
 }
 
-/// What a broker that leads nothing is about, if it only starts or stops.
-fn up(cluster: &Cluster, lane: Lane) -> Option<Phrase> {
-    let Lane::Broker(id) = lane else { return None };
-    let key = brokers::state_key(Life::Running, cluster.process(id).broker());
-    (key != stage::life_key(Life::Running)).then(|| Phrase::key(key))
+/// What a broker that runs is about: it starts or stops, or leads so many partitions, in the words
+/// of its card.
+fn up(known: &Now<'_>, id: ProcessId) -> Phrase {
+    let key = brokers::state_key(Life::Running, known.cluster.process(id).broker());
+    if key != stage::life_key(Life::Running) {
+        return Phrase::key(key);
+    }
+    let name = known.cluster.name(id);
+    let card = known.brokers.iter().find(|broker| *broker.name == **name);
+    match card.filter(|card| card.received.is_none()) {
+        Some(card) => Phrase::key("lanes.leads").with_phrase("leads", broker::leads(card)),
+        None => Phrase::key("lanes.runs"),
+    }
+}
+
+/// What a server is by its own state, from its election on: it serves in an epoch, or not yet.
+fn stands(cluster: &Cluster, id: ProcessId) -> Phrase {
+    let Some(server) = cluster.process(id).zk() else { return Phrase::nothing() };
+    let letter = match ensemble::role(server) {
+        Role::Leading => "L",
+        Role::Following => "F",
+        Role::Observing => "O",
+        Role::Looking => return Phrase::key("lanes.looking"),
+        Role::Alone => return Phrase::key("lanes.standalone"),
+    };
+    match server.peer().and_then(QuorumPeer::epoch) {
+        Some(epoch) => Phrase::key("lanes.serves").with("letter", letter).with("epoch", epoch),
+        None => Phrase::key("lanes.elected").with("letter", letter),
+    }
 }
 
 fn name(cluster: &Cluster, places: &Places, lane: Lane) -> Phrase {
@@ -385,8 +419,8 @@ fn state(now: Option<&Stage>, left: Option<Span>) -> Phrase {
         Some(Stage::Off) => line("lanes.off"),
         Some(Stage::Frozen) => line("lanes.frozen"),
         Some(Stage::Looking) => line("lanes.looking"),
-        Some(Stage::Following(epoch)) => line("lanes.following").with("epoch", epoch),
-        Some(Stage::Leading(epoch)) => line("lanes.leading").with("epoch", epoch),
+        // Those are told by what the server itself is now.
+        Some(Stage::Following | Stage::Leading) => Phrase::nothing(),
         Some(Stage::Standalone) => line("lanes.standalone"),
         Some(Stage::Open(timeout)) => {
             let Some(left) = left else { return line("lanes.paused") };
@@ -397,8 +431,7 @@ fn state(now: Option<&Stage>, left: Option<Span>) -> Phrase {
             line("lanes.held").with("broker", broker).with("epoch", epoch)
         }
         Some(Stage::Vacant) => line("lanes.vacant"),
-        Some(Stage::Up(0)) => line("lanes.up"),
-        Some(Stage::Up(count)) => line("lanes.leads").with("count", count),
+        Some(Stage::Up(_)) => line("lanes.runs"),
         Some(Stage::Joining) => line("lanes.joining"),
         Some(Stage::Owning(what)) => Phrase::raw(what.replace(',', ", ")),
     }
@@ -437,8 +470,8 @@ fn band(stage: &Stage) -> Option<Band> {
         Stage::Off => Band::Gone,
         Stage::Frozen => Band::Frozen,
         Stage::Looking => Band::Looks,
-        Stage::Following(_) => Band::Follows,
-        Stage::Leading(_) | Stage::Standalone => Band::Leads,
+        Stage::Following => Band::Follows,
+        Stage::Leading | Stage::Standalone => Band::Leads,
         Stage::Held { .. } => Band::Held,
         Stage::Vacant => Band::Vacant,
         Stage::Up(count) => Band::Up(*count),
@@ -631,7 +664,7 @@ mod tests {
             let window = Window { cursor: lab.moment().at, ..WINDOW };
             let broker = lab.cluster().find("broker1").expect("it is there");
             let its = [Lane::Session(broker), Lane::OldSession(broker)];
-            let rows = lanes(Run::of(&lab), &chronicle, window, &[]).rows;
+            let rows = lanes(Run::of(&lab), &[], &chronicle, window, &[]).rows;
             let key = |phrase: &Phrase| match phrase {
                 Phrase::Line(key, _) => *key,
                 Phrase::Raw(_) => "",
@@ -645,6 +678,68 @@ mod tests {
         check("run until zk-connected\nrun 1ms", &[new, old]);
         check("run until broker-fatal\nrun 2s", &[("page.session.new", "lanes.ended"), old]);
         check("run 60s", &[("page.session.of", "lanes.ended")]);
+    }
+
+    /// What the lanes say of the processes of these names, after that script.
+    fn said(text: &str, names: &[&str]) -> Vec<String> {
+        let lab = crate::lab::script::play(text).expect("it is right").lab;
+        let mut chronicle = Chronicle::default();
+        chronicle.read(lab.cluster(), lab.trace());
+        let window = Window { cursor: lab.moment().at, ..WINDOW };
+        let cards = brokers::brokers(Run::of(&lab));
+        let rows = lanes(Run::of(&lab), &cards, &chronicle, window, &[]).rows;
+        let catalog = crate::text::Catalog::of(crate::text::Language::English);
+        let of = |name: &&str| {
+            let its = lab.cluster().find(name).expect("it is there");
+            let mut rows = rows.iter();
+            let row = rows.find(|row| [Lane::Server(its), Lane::Broker(its)].contains(&row.lane));
+            catalog.say(&row.expect("it has a lane").state)
+        };
+        names.iter().map(of).collect()
+    }
+
+    #[test]
+    fn a_server_s_lane_says_what_the_figure_says_at_that_moment() {
+        let text = "setup seed=1 zookeeper=3 observers=1 brokers=0";
+        let mut lab = crate::lab::script::play(text).expect("it is right").lab;
+        let mut told = Vec::new();
+        while lab.moment().at < SimTime::micros(3_000_000) && lab.step().is_some() {
+            for (id, name, server) in ensemble::processes(lab.cluster()) {
+                let letter = match ensemble::role(server) {
+                    Role::Leading => "L",
+                    Role::Following => "F",
+                    Role::Observing => "O",
+                    Role::Looking | Role::Alone => continue,
+                };
+                let Phrase::Line(key, fields) = stands(lab.cluster(), id) else { panic!("{name}") };
+                assert_eq!(fields[0].1, Phrase::raw(letter), "{name}");
+                told.push((key, letter));
+            }
+        }
+        for expected in ["lanes.elected", "lanes.serves"] {
+            for letter in ["L", "F", "O"] {
+                assert!(told.contains(&(expected, letter)), "{expected} {letter}");
+            }
+        }
+        let says = |run: &str, expected: [&str; 4]| {
+            let said = said(&format!("{text}\n{run}"), &["zk1", "zk2", "zk3", "zk4"]);
+            assert_eq!(said, expected, "{run}");
+        };
+        says("run 1ms", ["? looking"; 4]);
+        says("run 5s", ["F · epoch 1", "F · epoch 1", "L · epoch 1", "O · epoch 1"]);
+    }
+
+    #[test]
+    fn a_broker_s_lane_counts_as_its_card_does() {
+        let check = |run: &str, expected: &str| {
+            let text = format!("setup seed=1\nrun 8s\ntopic orders replicas=2,1,3\n{run}");
+            assert_eq!(said(&text, &["broker2"]), [expected], "{run}");
+        };
+        check("run 3s", "up · leads 1");
+        let cut =
+            ["zk1", "zk2", "zk3", "broker1", "broker3"].map(|of| format!("cut broker2 {of}\n"));
+        check(&format!("run 3s\n{}run 60s", cut.concat()), "up · thinks it leads 1");
+        check("run 3s\nkafka-topics --delete --topic orders\nrun 3s", "up · leads none");
     }
 
     #[test]

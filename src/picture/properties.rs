@@ -6,6 +6,7 @@ use super::ensemble::{self, Run};
 use crate::cluster::notation::Quoted;
 use crate::kafka::broker::is_dynamic;
 use crate::kafka::id::BrokerId;
+use crate::kafka::release::Release;
 use crate::kafka::settings::Settings;
 use crate::kafka::znodes::{self, Config, ConfigType};
 use crate::sim::Power;
@@ -19,6 +20,17 @@ pub enum Whence {
     File,
     /// Nobody said anything.
     Default,
+}
+
+impl Whence {
+    /// The key of its name.
+    pub fn key(self) -> &'static str {
+        match self {
+            Whence::Dynamic => "page.properties.dynamic",
+            Whence::File => "page.properties.file",
+            Whence::Default => "page.properties.default",
+        }
+    }
 }
 
 /// One setting.
@@ -43,11 +55,18 @@ pub struct Properties {
     pub rows: Vec<Property>,
     /// Its number.
     pub id: BrokerId,
+    /// Its release, which says what settings there are.
+    pub release: Release,
     /// Whether its file can be written: it is off.
     pub can_be_written: bool,
 }
 
 impl Properties {
+    /// The setting of that name.
+    pub fn row(&self, name: &str) -> Option<&Property> {
+        self.rows.iter().find(|row| row.name == name)
+    }
+
     /// Whether another value can be given now.
     pub fn can_change(&self, row: &Property) -> bool {
         self.can_be_written || row.is_dynamic
@@ -88,8 +107,8 @@ pub fn properties(run: Run<'_>, name: &str) -> Option<Properties> {
         .collect();
     crate::sim::sort::by_key(&mut rows, |row| row.from);
     let can_be_written = run.cluster.power(id) == Power::Off;
-    let (broker, id) = (name.to_owned(), settings.broker_id);
-    Some(Properties { broker, rows, id, can_be_written })
+    let (id, release) = (settings.broker_id, settings.release);
+    Some(Properties { broker: name.to_owned(), rows, id, release, can_be_written })
 }
 
 /// What is set in ZooKeeper for one broker, or for all.

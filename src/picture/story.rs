@@ -13,7 +13,7 @@ use super::target::Target;
 use crate::cluster::{Cluster, Record, Trace};
 use crate::kafka::words::Fact;
 use crate::lab::why;
-use crate::lab::{TURN, importance};
+use crate::lab::{TURN, importance, importance_in};
 use crate::sim::{EventId, OrdSet, SimTime, Telling, What};
 use crate::text::Phrase;
 
@@ -104,6 +104,12 @@ pub fn weight(record: &Record<'_>) -> u8 {
     if done { weight.max(STEP) } else { weight }
 }
 
+/// How much a record weighs as news: that a tool begins, or ends in order, is none.
+pub fn news(cluster: &Cluster, record: &Record<'_>) -> u8 {
+    let is_none = |fact: &Fact| importance_in(cluster, fact) < importance(fact.key());
+    if record.facts().any(is_none) { 0 } else { weight(record) }
+}
+
 /// The last step before `end` that is about a thing.
 pub fn latest_about(cluster: &Cluster, trace: &Trace, end: usize, about: &About) -> Option<usize> {
     latest_of(cluster, trace, end, about, STEP)
@@ -163,7 +169,8 @@ pub fn told(run: Run<'_>, end: usize) -> Option<SentencePicture> {
 /// The same, of steps so far back that weigh at least so much.
 fn told_from(run: Run<'_>, end: usize, (reach, least): (usize, u8)) -> Option<SentencePicture> {
     let first = end.saturating_sub(reach);
-    let weighs = |index: &usize| run.trace.get(*index).is_some_and(|r| weight(&r) >= least);
+    let weighs =
+        |index: &usize| run.trace.get(*index).is_some_and(|r| news(run.cluster, &r) >= least);
     let worth = (first..end).rev().filter(weighs);
     let records = worth.filter_map(|index| run.trace.get(index));
     let mut newest = None;
@@ -173,7 +180,7 @@ fn told_from(run: Run<'_>, end: usize, (reach, least): (usize, u8)) -> Option<Se
         if newest.as_micros().saturating_sub(record.at.as_micros()) > MOMENT {
             break;
         }
-        if best.is_none_or(|best| weight(&record) > weight(&best)) {
+        if best.is_none_or(|best| news(run.cluster, &record) > news(run.cluster, &best)) {
             best = Some(record);
         }
     }
@@ -374,6 +381,24 @@ mod tests {
         let first = *causes(run.cluster, run.trace, index, 9).last().expect("it has a cause");
         let told = sentence(run, &run.trace.get(first).expect("it is there"));
         assert_eq!(told.map(|said| said.key), Some("page.begins"));
+    }
+
+    #[test]
+    fn a_tool_is_no_news_and_what_it_does_is() {
+        let check = |tool: &str, expected: &str| {
+            let text = format!("setup seed=1\nrun 20s\n{tool}\nrun 3s");
+            let lab = crate::lab::script::play(&text).expect("it is right").lab;
+            let keys = (0..=lab.position()).rev().filter_map(|end| told(Run::of(&lab), end));
+            let key = keys.map(|said| said.key).next().expect("something has happened");
+            let ended = lab.trace().iter().flat_map(|record| record.facts()).any(|fact| {
+                let fields = fact.fields();
+                fact.key() == "process-exited" && fields[0].1.starts_with("kafka-topics")
+            });
+            assert_eq!((key, ended), (expected, true), "{tool}");
+        };
+        check("kafka-topics --list", "brokers-changed");
+        check("kafka-topics --create --topic orders", "leader-elected");
+        check("kafka-topics --delete --topic none", "process-exited");
     }
 
     #[test]

@@ -114,6 +114,9 @@ pub enum Piece<'a> {
     Field(&'a str),
 }
 
+/// How the key of a line ends that is said on a touch screen.
+const TOUCH: &str = ".touch";
+
 /// The lines of one language.
 pub struct Catalog {
     lines: BTreeMap<&'static str, &'static str>,
@@ -124,6 +127,18 @@ impl Catalog {
     pub fn of(language: Language) -> Catalog {
         let lines = language.sources().iter().flat_map(|text| text.lines());
         Catalog { lines: lines.filter_map(entry).collect() }
+    }
+
+    /// The same for who points with a finger and has no keys: of a line that has another beside it,
+    /// `key.touch`, that one is said.
+    pub fn by_touch(mut self) -> Catalog {
+        let touch =
+            |(key, words): (&&'static str, &&'static str)| Some((key.strip_suffix(TOUCH)?, *words));
+        let lines: Vec<_> = self.lines.iter().filter_map(touch).collect();
+        for (key, words) in lines {
+            self.lines.insert(key, words);
+        }
+        self
     }
 
     /// The words of a phrase. A key that the catalog lacks is said as it is.
@@ -210,6 +225,27 @@ mod tests {
         assert_eq!(keys(&english), keys(&chinese));
         for key in keys(&english) {
             assert_eq!(fields(&english, key), fields(&chinese, key), "fields of {key}");
+        }
+    }
+
+    #[test]
+    fn on_a_touch_screen_no_line_speaks_of_keys() {
+        for language in LANGUAGES {
+            let (keys, touch) = (Catalog::of(language), Catalog::of(language).by_touch());
+            let mut others = 0;
+            for key in keys.lines.keys().filter_map(|key| key.strip_suffix(TOUCH)) {
+                assert!(keys.has(key), "{key} is no line");
+                assert_eq!(fields(&keys, key), fields(&touch, key), "fields of {key}");
+                others += usize::from(keys.pieces(key) != touch.pieces(key));
+            }
+            assert!(others > 9, "only {others}");
+            let visit = touch.lines.iter().filter(|(key, _)| key.starts_with("visit."));
+            for (key, words) in visit {
+                let named = ["K", "R", "N", "1", "`"].iter().find(|of| {
+                    words.contains(&format!("({of}")) || words.contains(&format!("（{of}"))
+                });
+                assert_eq!(named, None, "{key}");
+            }
         }
     }
 

@@ -161,7 +161,8 @@ impl Playback {
     fn to_next(self, lab: &mut Lab) -> bool {
         self.lookout.with_value(|lookout| {
             let is_worth = |lab: &Lab, index: usize| {
-                lab.trace().get(index).is_some_and(|record| lookout.worth().holds(&record))
+                let record = lab.trace().get(index);
+                record.is_some_and(|record| lookout.worth().holds(lab.cluster(), &record))
             };
             lab.step_until(WITHIN, is_worth).is_some()
         })

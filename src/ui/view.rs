@@ -237,7 +237,7 @@ impl View {
             tried: RwSignal::new((0, Vec::new())),
             motion: RwSignal::new(motion(asked("motion").as_deref())),
             single_keys: RwSignal::new(asked("keys").as_deref() != Some("off")),
-            catalog: RwSignal::new(Arc::new(Catalog::of(language))),
+            catalog: RwSignal::new(Arc::new(catalog(language))),
         };
         view.show_on_root();
         view.keep();
@@ -318,7 +318,7 @@ impl View {
 
     /// Speaks another language from now on.
     pub fn speak(self, language: Language) {
-        self.catalog.set(Arc::new(Catalog::of(language)));
+        self.catalog.set(Arc::new(catalog(language)));
         self.language.set(language);
     }
 
@@ -360,6 +360,12 @@ impl View {
             document().set_title(&self.key("page.title"));
         });
     }
+}
+
+/// The words for whoever reads here: a phone has no keys.
+fn catalog(language: Language) -> Catalog {
+    let catalog = Catalog::of(language);
+    if asks("(pointer: coarse)") || is_narrow() { catalog.by_touch() } else { catalog }
 }
 
 /// Whether the page is laid out for a phone.

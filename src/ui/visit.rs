@@ -183,7 +183,8 @@ impl Visit {
         let event = self.mirror.with(|lab| {
             let later = (index + 1..lab.position()).rev().take(FRESH + 1);
             let is_told = |at: usize| {
-                lab.trace().get(at).is_some_and(|record| story::weight(&record) > story::STEP)
+                let record = lab.trace().get(at);
+                record.is_some_and(|record| story::news(lab.cluster(), &record) > story::STEP)
             };
             let stands =
                 over || (lab.position() <= index + FRESH && !later.into_iter().any(is_told));

@@ -20,6 +20,8 @@ pub const ALL: &[(&str, Journey)] = &[
     ("a broken law is told and leads to its cause", a_broken_law_leads_to_its_cause),
     ("the cursor goes back and comes again", the_cursor_goes_back),
     ("a link shows the same state", a_link_shows_the_same_state),
+    ("a link holds every take", a_link_holds_every_take),
+    ("settings stay open while one changes", settings_stay_open),
     ("a damaged link is refused", a_damaged_link_is_refused),
     ("a number chooses a situation before it begins", a_situation_is_chosen_first),
     ("a situation tells its name, its point and its end", a_situation_tells_its_point),
@@ -266,6 +268,52 @@ fn a_link_shows_the_same_state(visitor: &Visitor) -> Outcome {
     visitor.until("a page that is alive", ALIVE)?;
     let there = hold(visitor)?;
     if here == there { Ok(()) } else { Err(format!("{here} here, {there} behind the link")) }
+}
+
+fn a_link_holds_every_take(visitor: &Visitor) -> Outcome {
+    const BACK: char = '\u{e012}';
+    let takes = |count: usize| {
+        format!("document.querySelectorAll('#transport .takes button').length === {count}")
+    };
+    open_running(visitor)?;
+    let first = hold(visitor)?;
+    visitor.press(BACK)?;
+    visitor.until("a step back", &format!("document.body.dataset.stateHash !== '{first}'"))?;
+    press_on(visitor, "broker3", 'k')?;
+    visitor.until("two takes", &takes(2))?;
+    let here = hold(visitor)?;
+    visitor.press('l')?;
+    visitor.until("a link in the address", "location.hash.startsWith('#1')")?;
+    let link = visitor.text("location.href")?;
+    visitor.new_tab()?;
+    visitor.go(&link)?;
+    visitor.until("a page that is alive", ALIVE)?;
+    visitor.until("both takes", &takes(2))?;
+    let there = hold(visitor)?;
+    if here != there {
+        return Err(format!("{here} here, {there} behind the link"));
+    }
+    visitor.click("#transport .takes button")?;
+    let alive = "document.querySelector('#stage [data-process=broker3]').ariaLabel";
+    visitor.until("broker 3 alive in the first take", &format!("{alive}.includes('alive')"))
+}
+
+fn settings_stay_open(visitor: &Visitor) -> Outcome {
+    open_running(visitor)?;
+    visitor.run("document.querySelector('#stage [data-process=broker1]').focus()")?;
+    let list = "document.querySelector('#inspector details.properties')";
+    visitor.until("its settings", &format!("{list} !== null"))?;
+    visitor.click("#inspector details.properties summary")?;
+    let field = "document.querySelector('#inspector [aria-label=\"message.max.bytes\"]')";
+    visitor.until("a setting that can change", &format!("{field}?.readOnly === false"))?;
+    visitor.run(&format!(
+        "const field = {field}; field.focus(); field.value = '5000'; \
+         field.dispatchEvent(new Event('change', {{ bubbles: true }}));"
+    ))?;
+    let told = format!("{field}.nextElementSibling.textContent === 'dynamic'");
+    visitor.until("who says so now", &told)?;
+    let stays = format!("{list}.open && document.activeElement === {field}");
+    visitor.until("the list open, and the field under the hand", &stays)
 }
 
 fn a_damaged_link_is_refused(visitor: &Visitor) -> Outcome {

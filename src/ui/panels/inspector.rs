@@ -12,7 +12,7 @@ use crate::picture::drawing::icon::Icon;
 use crate::picture::drawing::{Light, session};
 use crate::picture::ensemble::Run;
 use crate::picture::inspector::{Fact, InspectorPicture, Link, Sign, Verb};
-use crate::picture::properties::{Whence, properties};
+use crate::picture::properties::{Properties, Property, properties};
 use crate::picture::shape::Drawing;
 use crate::picture::target::Target;
 use crate::text::Phrase;
@@ -127,38 +127,57 @@ fn PropertiesOf() -> impl IntoView {
         mirror.track_trace();
         mirror.with(|lab| properties(Run::of(lab), &name.get()))
     });
-    move || {
-        shown.get().map(|shown| {
-            let head = view.key("page.properties");
-            let rows = shown.rows.clone().into_iter().map(|row| {
-                let shown = shown.clone();
-                let from = view.key(match row.from {
-                    Whence::Dynamic => "page.properties.dynamic",
-                    Whence::File => "page.properties.file",
-                    Whence::Default => "page.properties.default",
-                });
-                let fixed = !shown.can_change(&row);
-                let change = move |event: Event| {
-                    scene.send(&shown.change(row.name, &event_target_value(&event)));
-                };
-                view! {
-                    <dt>{row.name}</dt>
-                    <dd>
-                        <input type="text" aria-label=row.name prop:value=row.value readonly=fixed on:change=change/>
-                        <span>{from}</span>
-                    </dd>
-                }
-            });
-            let note = view.key(if shown.can_be_written { "page.properties.off" } else { "page.properties.on" });
-            view! {
-                <details class="sec properties">
-                    <summary>{head}</summary>
-                    <p>{note}</p>
-                    <dl>{rows.collect_view()}</dl>
-                </details>
-            }
+    // The list stays as it is under the reader's hands: its rows are made once a broker.
+    let of = Memo::new(move |_| shown.with(|s| Some((s.as_ref()?.id, s.as_ref()?.release))));
+    part(move || {
+        of.get()?;
+        let rows = shown.with_untracked(|now| {
+            let rows = now.iter().flat_map(|now| &now.rows);
+            rows.map(|row| property_row(shown, row.name)).collect::<Vec<AnyView>>()
+        });
+        let note = words(move || {
+            let is_off = shown.with(|s| s.as_ref().is_some_and(|shown| shown.can_be_written));
+            view.key(if is_off { "page.properties.off" } else { "page.properties.on" })
+        });
+        let list = view! {
+            <details class="sec properties">
+                <summary>{view.label("page.properties")}</summary>
+                <p>{note}</p>
+                <dl>{rows}</dl>
+            </details>
+        };
+        Some(list.into_any())
+    })
+}
+
+/// One setting: what it is, who says so, and a field for another value.
+fn property_row(shown: Memo<Option<Properties>>, name: &'static str) -> AnyView {
+    let (view, scene) = (use_view(), use_scene());
+    let row = move |of: fn(View, &Property) -> String| {
+        words(move || {
+            let said = |shown: &Option<Properties>| Some(of(view, shown.as_ref()?.row(name)?));
+            shown.with(said).unwrap_or_default()
         })
+    };
+    let is_fixed = truth(move || {
+        let can = |shown: &Properties| shown.row(name).is_some_and(|row| shown.can_change(row));
+        !shown.with(|shown| shown.as_ref().is_some_and(can))
+    });
+    let change = move |event: Event| {
+        let change = |shown: &Properties| shown.change(name, &event_target_value(&event));
+        if let Some(change) = shown.with_untracked(|shown| shown.as_ref().map(change)) {
+            scene.send(&change);
+        }
+    };
+    view! {
+        <dt>{name}</dt>
+        <dd>
+            <input type="text" aria-label=name prop:value=row(|_, row| row.value.clone())
+                readonly=is_fixed on:change=change/>
+            <span>{row(|view, row| view.key(row.from.key()))}</span>
+        </dd>
     }
+    .into_any()
 }
 
 #[component]

@@ -17,6 +17,7 @@ use crate::kafka::znodes;
 use crate::picture::chronicle::{Chronicle, Lane};
 use crate::picture::ensemble::Run;
 use crate::picture::lanes::{LanesPicture, PAST, Row, Window, lanes};
+use crate::picture::stage::Broker;
 use crate::picture::story;
 use crate::picture::target::Target;
 use crate::sim::{EventId, Moment, SimTime};
@@ -25,6 +26,7 @@ use crate::ui::keys::Act;
 use crate::ui::lanes_paint::{Ink, paint};
 use crate::ui::live::{follow, in_words, pushed, truth, words};
 use crate::ui::mirror::{Mirror, use_mirror};
+use crate::ui::scene::use_scene;
 use crate::ui::view::{View, is_narrow, use_view};
 
 /// Simulated microseconds per pixel at first: the plate's 80 pixels a second.
@@ -38,7 +40,7 @@ pub fn Lanes(
     /// Does what a key means.
     act: impl Fn(Act) + Copy + Send + Sync + 'static,
 ) -> impl IntoView {
-    let (view, mirror) = (use_view(), use_mirror());
+    let (view, mirror, scene) = (use_view(), use_mirror(), use_scene());
     let chronicle = StoredValue::new(((0, 0), Chronicle::default()));
     let scale = RwSignal::new(SCALE);
     let size = RwSignal::new(Size { along: 1152, across: 276, turned: false });
@@ -46,7 +48,8 @@ pub fn Lanes(
     let picture = Memo::new(move |_| {
         mirror.track_trace();
         let _ = mirror.tenths();
-        picture(mirror, view, chronicle, window(view, mirror, scale.get(), size.get()))
+        let window = window(view, mirror, scale.get(), size.get());
+        scene.stage.with(|stage| picture(mirror, view, &stage.brokers, chronicle, window))
     });
     let seen = move || {
         let size = size.get_untracked();
@@ -161,6 +164,7 @@ fn target(mirror: Mirror, lane: Lane) -> Option<Target> {
 fn picture(
     mirror: Mirror,
     view: View,
+    brokers: &[Broker],
     chronicle: StoredValue<((u16, u16), Chronicle)>,
     window: Window,
 ) -> LanesPicture {
@@ -174,7 +178,8 @@ fn picture(
             }
             chronicle.read(lab.cluster(), lab.trace());
         });
-        chronicle.with_value(|(_, chronicle)| lanes(Run::of(lab), chronicle, window, &events))
+        chronicle
+            .with_value(|(_, chronicle)| lanes(Run::of(lab), brokers, chronicle, window, &events))
     })
 }
 
