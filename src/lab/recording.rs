@@ -1,5 +1,5 @@
-//! The recording: set-up and commands at their moments, and the moment that was looked at last; what
-//! was tried instead, take by take, if it is a recording of all.
+//! The recording: set-up and commands at their moments, and the moment that was looked at last;
+//! what was tried instead, take by take, if it is a recording of all.
 //!
 //! Its text is a script: what a link carries, a bug report holds and a scenario begins from.
 //! *Invariant:* the text round-trips, and the commands of a take are in the order of their moments.

@@ -106,8 +106,8 @@ impl Replicas {
     }
 }
 
-/// The oldest segment's files are to be renamed, and one of them is mapped into memory; the only log
-/// directory fails with that, and the broker with it.
+/// The oldest segment's files are to be renamed, and one of them is mapped into memory; the only
+/// log directory fails with that, and the broker with it.
 // Source: LocalLog.deleteSegmentFiles, LogSegment.changeFileSuffixes, AbstractIndex.renameTo;
 // LogManager.handleLogDirFailure (KIP-112); KAFKA-1194
 fn fail_at_oldest(partition: &Partition, turn: &mut Turn<'_, '_>) {
