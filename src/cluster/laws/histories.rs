@@ -375,7 +375,7 @@ pub(super) fn events_come_before_answers(seen: &mut Seen, witness: &Witness<'_>)
     Ok(())
 }
 
-/// Z20: a watch that was armed once fires once: whoever hears of something has asked for it. After
+/// Z20a: a watch that was armed once fires once: whoever hears of something has asked for it. After
 /// a reconnect a znode that is gone is told of twice, if both its data and its children were
 /// watched.
 // Source: DataTree.setWatches.
@@ -401,7 +401,7 @@ pub(super) fn watches_fire_once(seen: &mut Seen, witness: &Witness<'_>) -> Verdi
     verdict
 }
 
-/// Z20: a one-shot watch that has not fired is on what has not changed.
+/// Z20b: a one-shot watch that has not fired is on what has not changed.
 pub(super) fn changes_fire_watches(seen: &mut Seen, cluster: &Cluster) -> Verdict {
     let before = std::mem::take(&mut seen.past.armed);
     let mut verdict = Ok(());

@@ -185,8 +185,8 @@ laws! {
     "Z17" "clients-never-go-back" Nobody Process(zk::clients_never_go_back);
     "Z18" "own-writes-are-seen" Nobody Told(histories::own_writes_are_seen);
     "Z19" "events-come-before-answers" Nobody Told(histories::events_come_before_answers);
-    "Z20" "watches-fire-once" Nobody Told(histories::watches_fire_once);
-    "Z20" "changes-fire-watches" Nobody Rest(histories::changes_fire_watches);
+    "Z20a" "watches-fire-once" Nobody Told(histories::watches_fire_once);
+    "Z20b" "changes-fire-watches" Nobody Rest(histories::changes_fire_watches);
     "Z21" "txns-are-one-step" Nobody Told(histories::txns_are_one_step);
     "Z22" "refused-writes-change-nothing" Nobody Rest(histories::refused_writes_change_nothing);
     "Z23" "one-connection-writes" Nobody Process(histories::one_connection_writes);
