@@ -420,10 +420,13 @@ pub(super) fn known(
     let missing = |(p, _)| (p, Some(Error::UnknownTopicOrPartition));
     let refused: Refused = unknown.into_iter().map(missing).collect();
     let stamp = |(p, offset): (TopicPartition, CommittedOffset)| (p, stamped(offset, desk));
-    let mut offsets: Vec<_> = known.into_iter().map(stamp).collect();
-    let all: Vec<TopicPartition> = offsets.iter().map(|(p, _)| p.clone()).collect();
-    sort::by_key(&mut offsets, |(p, _)| java_hash::commit_place(p, &all));
-    (offsets, refused)
+    let all: Vec<TopicPartition> = known.iter().map(|(p, _)| p.clone()).collect();
+    let place = |p: &TopicPartition| java_hash::commit_place(p, &all);
+    let mut placed: Vec<(u64, _)> =
+        known.into_iter().map(|known| (place(&known.0), known)).collect();
+    sort::by_key(&mut placed, |(place, _)| *place);
+    let stamped = placed.into_iter().map(|(_, known)| stamp(known));
+    (stamped.collect(), refused)
 }
 
 fn stamped(offset: CommittedOffset, desk: &Desk<'_>) -> OffsetAndMetadata {
