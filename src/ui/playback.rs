@@ -14,6 +14,8 @@ use crate::sim::{Moment, SimTime, Span};
 const WORTH_A_STOP: u8 = 2;
 /// How far a step goes at most before it gives up.
 const WITHIN: Span = Span::secs(120);
+/// How long what is on its way may take to arrive where nothing else comes.
+const ARRIVING: Span = Span::secs(1);
 /// How many records one frame may handle, so that the page stays alive at any pace.
 const RECORDS_A_FRAME: u32 = 20_000;
 /// With motion off the clock steps from stop to stop, and rests this long at each.
@@ -144,11 +146,15 @@ impl Playback {
         });
     }
 
-    /// Goes to the next event worth seeing. If none comes, that is said and nothing is skipped.
+    /// Goes to the next event worth seeing. If none comes, that is said, and the first time what is
+    /// on its way still arrives: a leader that was chosen begins to lead.
     pub fn run_to_next(self) {
         let comes = self.mirror.with(|lab| self.to_next(&mut lab.clone()));
         if !comes {
             self.pause();
+            if self.quiet.get_untracked() != Some(self.shown()) {
+                self.move_cursor(|lab| lab.advance_to(lab.moment().at + ARRIVING));
+            }
             self.quiet.set(Some(self.shown()));
             return self.mirror.refuse(self.view.key("page.quiet"));
         }
