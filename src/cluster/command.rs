@@ -883,6 +883,9 @@ fn add_client(
     (timeout, least): (Span, Access),
 ) -> Result<Act, Refusal> {
     let shell = Shell::new(connection(cluster, timeout), Arc::from([]));
+    let mut servers = cluster.processes().filter_map(|(_, _, process)| process.zk());
+    let release = servers.next().map(|server| server.settings().release);
+    let shell = shell.of_release(release.expect("a cluster has at least one server"));
     add_process(cluster, name, AnyProcess::Shell(Box::new(shell.content_with(least))))
 }
 

@@ -11,7 +11,7 @@ use super::notation::{Line, Quoted, Trouble, Word};
 use crate::kafka::id::BrokerId;
 use crate::kafka::release::Release;
 use crate::sim::{Network, OrdMap, Span};
-use crate::zk::settings::Switch;
+use crate::zk::settings::{Switch, Whitelist};
 use crate::{kafka, zk};
 
 /// The set-up of a run.
@@ -19,6 +19,8 @@ use crate::{kafka, zk};
 pub struct Setup {
     /// Which Kafka.
     pub release: Release,
+    /// Which ZooKeeper, unless it is the one that goes with it.
+    zookeeper_release: Option<zk::release::Release>,
     /// What chance starts from.
     pub seed: u64,
     /// How many ZooKeeper servers: `zk1`, `zk2`, …
@@ -80,6 +82,9 @@ pub const SETTINGS: &[Setting] = &[
     setting("disk.max.us", 2000, MINUTE),
 ];
 
+/// The one setting of ZooKeeper that is no number.
+const WHITELIST: &str = "4lw.commands.whitelist";
+
 /// Settings of clients that the set-up once took, though nobody read them there: old links name
 /// them, and open. Clients take them now, each its own.
 const FORMER: &[&str] = &[
@@ -94,6 +99,7 @@ impl Default for Setup {
     fn default() -> Self {
         Setup {
             release: Release::V3_9_1,
+            zookeeper_release: None,
             seed: 1,
             zookeeper: 3,
             observers: 0,
@@ -105,14 +111,18 @@ impl Default for Setup {
 
 impl Setup {
     /// How a set-up is written.
-    pub const USAGE: &'static str = "setup [release=3.9.1] [seed=N] [zookeeper=N] \
-                             [observers=N] [brokers=N|ID,ID…] [SETTING=VALUE …]";
+    pub const USAGE: &'static str = "setup [release=3.9.1] [zookeeper.release=3.8.4] [seed=N] \
+                             [zookeeper=N] [observers=N] [brokers=N|ID,ID…] [SETTING=VALUE …]";
 
     /// Reads what follows the word `setup`.
     pub fn parse(line: &mut Line) -> Result<Setup, Trouble> {
         let mut setup = Setup::default();
         if let Some(word) = line.value("release") {
-            setup.release = word.choice(&releases())?;
+            setup.release = word.choice(&names(Release::ALL, |known| known.name()))?;
+        }
+        if let Some(word) = line.value("zookeeper.release") {
+            let release = word.choice(&names(zk::release::Release::ALL, |known| known.name()))?;
+            setup.zookeeper_release = Some(release).filter(|it| *it != setup.release.zookeeper());
         }
         if let Some(word) = line.value("seed") {
             setup.seed = word.number("a whole number")?;
@@ -133,6 +143,11 @@ impl Setup {
         }
         setup.in_order(line)?;
         Ok(setup)
+    }
+
+    /// Which ZooKeeper it runs on.
+    pub fn zookeeper_release(&self) -> zk::release::Release {
+        self.zookeeper_release.unwrap_or(self.release.zookeeper())
     }
 
     /// A setting of [`SETTINGS`]: as set up, else its default.
@@ -172,7 +187,8 @@ impl Setup {
 
     /// The settings of each ZooKeeper server.
     pub fn zk_settings(&self) -> zk::settings::Settings {
-        zk::settings::Settings {
+        let whitelist = self.settings.get(WHITELIST);
+        let settings = zk::settings::Settings {
             tick_time: Span::ms(self.setting("tickTime")),
             init_limit: self.setting("initLimit") as u32,
             sync_limit: self.setting("syncLimit") as u32,
@@ -182,8 +198,10 @@ impl Setup {
             read_only_mode: self.switch("readonlymode.enabled"),
             max_client_cnxns: self.setting("maxClientCnxns") as u32,
             initial_zxid: self.setting("zookeeper.testingonly.initialZxid") as u32,
+            whitelist: whitelist.map_or(Whitelist::OfRelease, |words| Whitelist::parse(words)),
             ..zk::settings::Settings::default()
-        }
+        };
+        settings.of_release(self.zookeeper_release())
     }
 
     /// The settings of a broker.
@@ -216,8 +234,9 @@ impl Setup {
     }
 }
 
-fn releases() -> Vec<(&'static str, Release)> {
-    Release::ALL.iter().map(|release| (release.name(), *release)).collect()
+/// Releases by what they are called.
+fn names<R: Copy>(all: &[R], name: fn(R) -> &'static str) -> Vec<(&'static str, R)> {
+    all.iter().map(|release| (name(*release), *release)).collect()
 }
 
 fn check_setting(name: &str, word: &Word) -> Result<(), Trouble> {
@@ -228,7 +247,7 @@ fn check_setting(name: &str, word: &Word) -> Result<(), Trouble> {
         }
         return word.within(least, most).map(|_| ());
     }
-    if FORMER.contains(&name) {
+    if FORMER.contains(&name) || name == WHITELIST {
         return Ok(());
     }
     broker_setting(name, word)
@@ -264,7 +283,11 @@ fn broker_ids(text: &str) -> Option<Vec<i32>> {
 /// As a script writes it.
 impl fmt::Display for Setup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "setup release={} seed={}", self.release, self.seed)?;
+        write!(f, "setup release={}", self.release)?;
+        if let Some(release) = self.zookeeper_release {
+            write!(f, " zookeeper.release={release}")?;
+        }
+        write!(f, " seed={}", self.seed)?;
         write!(f, " zookeeper={}", self.zookeeper)?;
         if self.observers > 0 {
             write!(f, " observers={}", self.observers)?;
@@ -302,6 +325,8 @@ mod tests {
             "setup release=0.8.2.2 seed=7 zookeeper=5 brokers=0,1,2 tickTime=3000",
             "setup release=3.9.1 seed=1 zookeeper=1 brokers=0 broker.rack=\"a b\"",
             "setup release=0.8.2.2 seed=1 zookeeper=3 observers=1 brokers=3 replica.lag.max.messages=9",
+            "setup release=3.9.1 zookeeper.release=3.5.9 seed=1 zookeeper=3 brokers=0",
+            "setup release=2.8.2 seed=1 zookeeper=3 brokers=0 4lw.commands.whitelist=*",
             "setup release=3.9.1 seed=1 zookeeper=1 brokers=4, unclean.leader.election.enable=true",
         ] {
             assert_eq!(parsed(text).map(|setup| setup.to_string()), Ok(text.to_owned()));

@@ -8,6 +8,7 @@ use std::str::FromStr;
 use super::message::Acks;
 use super::producer::words::Keyless;
 use super::record_size::MessageFormat;
+use crate::zk;
 
 macro_rules! releases {
     ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {
@@ -46,6 +47,19 @@ releases! {
 
 /// What changed from one release to another, by name.
 impl Release {
+    /// The ZooKeeper that it runs with: the one with which it was recorded.
+    // Source: the recorded stories; Kafka 0.7 shipped with 3.3.4, and 2.3 with 3.4.14
+    pub fn zookeeper(self) -> zk::release::Release {
+        match self {
+            Release::V0_7_2 => zk::release::Release::V3_3_4,
+            Release::V0_8_2_2 => zk::release::Release::V3_4_6,
+            Release::V0_10_2_2 => zk::release::Release::V3_4_9,
+            Release::V1_1_1 | Release::V2_3_1 => zk::release::Release::V3_4_10,
+            Release::V2_8_2 => zk::release::Release::V3_5_9,
+            Release::V3_9_1 => zk::release::Release::V3_8_4,
+        }
+    }
+
     /// Whether a broker is alone with its partitions: there is no replica, no leader and no
     /// controller, and who wants to know where partitions are reads it in ZooKeeper.
     // Source: KAFKA-50, KAFKA-506 (0.8)

@@ -292,7 +292,10 @@ pub fn completed(program: Program, line: &str, lab: &Lab) -> (String, Vec<String
     let begun = line.rfind(' ').map_or(0, |space| space + 1);
     let (before, word) = line.split_at(begun);
     let could_be: Vec<String> = match program {
-        Program::ZkCli if begun == 0 => cli::names().map(str::to_owned).collect(),
+        Program::ZkCli if begun == 0 => {
+            let names = cli::names(lab.setup().zookeeper_release());
+            names.into_iter().map(str::to_owned).collect()
+        }
         Program::ZkCli => children(word, Run::of(lab)),
         Program::Tools if before.starts_with("echo ") => piped(before, Run::of(lab)),
         Program::Tools if begun == 0 => COMMANDS.iter().map(|row| row.name.to_owned()).collect(),
@@ -409,7 +412,8 @@ mod tests {
         let lab = after(&words.map(|line| (Program::Tools, line)));
         let pane = pane(Program::Tools, &lab, &[]);
         let lines: Vec<&str> = pane.lines.iter().map(|said| said.text.as_str()).collect();
-        assert_eq!(lines, [words[0], "imok", words[1], words[2], "Ncat: Connection refused."]);
+        let shut = "ruok is not executed because it is not in the whitelist.";
+        assert_eq!(lines, [words[0], shut, words[1], words[2], "Ncat: Connection refused."]);
         assert_eq!(pane.history.len(), 2);
     }
 

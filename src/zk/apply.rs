@@ -181,6 +181,8 @@ impl Change<'_> {
     }
 
     fn note(&mut self, told: &[ConnectionId], kind: EventKind, path: &Path, acl: &Acl) {
+        let guarded = self.database.tree.release().events_are_guarded();
+        let acl = if guarded { acl.clone() } else { Acl::open() };
         self.fired.extend(told.iter().map(|to| {
             let event = WatchEvent { kind, path: path.clone() };
             Fired { to: *to, event, acl: acl.clone() }

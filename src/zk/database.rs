@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use super::epochs::Epochs;
+use super::release::Release;
 use super::stat::{Millis, SessionId};
 use super::tree::Tree;
 use super::txn::Txn;
@@ -85,6 +86,12 @@ pub struct Disk {
 }
 
 impl Disk {
+    /// An empty one of a server of this release.
+    pub fn of_release(release: Release) -> Disk {
+        let database = Database { tree: Tree::of_release(release), ..Database::default() };
+        Disk { snapshot: database.snapshot(), ..Disk::default() }
+    }
+
     /// Appends a txn; it counts as written.
     pub fn append(&mut self, txn: Arc<Txn>) {
         assert!(self.last_zxid() < txn.zxid, "the log grows in the order of zxids");

@@ -5,9 +5,6 @@
 //!
 //! *Invariant: asking changes nothing; whoever asks counts as one more connection.*
 //!
-//! Real: from 3.5.3 only `srvr` is answered unless `4lw.commands.whitelist` names more; here all
-//! are, because who may ask is not what one wants to see.
-//!
 //! Real: a server counts frames, latencies, files and bytes on disk; here it counts none, and
 //! shows them as if nothing had been asked but sessions, because nothing depends on them.
 
@@ -16,11 +13,12 @@ use super::digest;
 use super::ensemble::Ensemble;
 use super::front::{CLIENT_ADDRESS, CONNECTION_TICK, Connection, Front, next_look};
 use super::leader::Leader;
-use super::printing::{VERSION, date};
+use super::printing::date;
 use super::quorum_peer::{PeerRole, QuorumPeer};
+use super::release::Release;
 use super::reply::Access;
 use super::server::{Role, Server};
-use super::settings::Settings;
+use super::settings::{Settings, Switch, Whitelist};
 use super::stat::SessionId;
 use super::telling::wall_clock;
 use super::vote::Standing;
@@ -33,11 +31,17 @@ const NOT_SERVING: &str = "This ZooKeeper instance is not currently serving requ
 type Tell = fn(&Asked) -> String;
 
 /// How to tell what no server has to be asked for.
-type Say = fn() -> String;
+type Say = fn(Release) -> String;
+
+/// Every word that some release knows.
+pub const WORDS: [&str; 18] = [
+    "conf", "cons", "crst", "dirs", "dump", "envi", "gtmk", "hash", "isro", "mntr", "ruok", "srst",
+    "srvr", "stat", "stmk", "wchc", "wchp", "wchs",
+];
 
 /// Words that are answered whatever the server does.
 const ALWAYS: &[(&str, Say)] =
-    &[("ruok", || "imok".into()), ("gtmk", || "306".into()), ("envi", environment)];
+    &[("ruok", |_| "imok".into()), ("gtmk", |_| "306".into()), ("envi", environment)];
 
 /// Words that are about what the server serves.
 // Source: CommandExecutor.getCommand.
@@ -59,8 +63,7 @@ const SERVING: &[(&str, Tell)] = &[
 
 /// All words but `stmk`, which a mask follows.
 pub fn words() -> impl Iterator<Item = &'static str> {
-    let always = ALWAYS.iter().map(|(word, _)| *word);
-    always.chain(["isro"]).chain(SERVING.iter().map(|(word, _)| *word))
+    WORDS.into_iter().filter(|word| *word != "stmk")
 }
 
 /// What a server answers to a word, empty if it is none; `None` if there is no server.
@@ -69,8 +72,16 @@ pub fn answer(server: &Server, word: &str, now: SimTime) -> Option<String> {
     if *server.role() == Role::Down {
         return None;
     }
+    let settings = server.settings();
+    let name = word.get(..4).unwrap_or(word);
+    if !WORDS.contains(&name) || !settings.release.has_word(name) {
+        return Some(String::new());
+    }
+    if !settings.answers_word(name) {
+        return Some(format!("{name} is not executed because it is not in the whitelist.\n"));
+    }
     if let Some((_, tell)) = ALWAYS.iter().find(|(known, _)| *known == word) {
-        return Some(tell());
+        return Some(tell(settings.release));
     }
     if word == "isro" {
         return Some(is_read_only(server).into());
@@ -82,6 +93,34 @@ pub fn answer(server: &Server, word: &str, now: SimTime) -> Option<String> {
         return Some(String::new());
     };
     Some(Asked::of(server, now).map_or(NOT_SERVING.into(), |asked| tell(&asked)))
+}
+
+impl Whitelist {
+    /// As the setting is written: words with commas between, or a star.
+    // Source: FourLetterCommands.isEnabled.
+    pub fn parse(text: &str) -> Whitelist {
+        let named = |word: &str| {
+            text.split(',').any(|part| matches!(part.trim(), "*") || part.trim() == word)
+        };
+        let bits = WORDS.iter().enumerate().filter(|(_, word)| named(word));
+        Whitelist::Named(bits.map(|(place, _)| 1 << place).sum())
+    }
+}
+
+impl Settings {
+    /// Whether this word is answered.
+    // Source: FourLetterCommands.isEnabled: `isro` and `srvr` are for ZooKeeper's own programs.
+    fn answers_word(&self, word: &str) -> bool {
+        let release = self.release;
+        let for_itself = release.read_only_servers_answer_isro()
+            && (word == "srvr" || word == "isro" && self.read_only_mode == Switch::On);
+        let place = WORDS.iter().position(|known| *known == word);
+        for_itself
+            || match self.whitelist {
+                Whitelist::OfRelease => release.answers_word(word),
+                Whitelist::Named(bits) => place.is_some_and(|place| bits >> place & 1 == 1),
+            }
+    }
 }
 
 // Source: IsroCommand.commandRun.
@@ -125,6 +164,14 @@ impl<'a> Asked<'a> {
         server.access()?;
         let (database, front) = (server.database()?, server.front()?);
         Some(Asked { settings: server.settings(), database, front, peer, server, now })
+    }
+
+    fn release(&self) -> Release {
+        self.settings.release
+    }
+
+    fn version(&self) -> &'static str {
+        self.release().full_version()
     }
 
     fn leader(&self) -> Option<&'a Leader> {
@@ -190,28 +237,36 @@ fn address(connection: Option<&Connection>) -> String {
 // Source: StatCommand.commandRun.
 fn stat(asked: &Asked) -> String {
     let connections = asked.connections(Detail::Brief);
-    format!("Zookeeper version: {VERSION}\nClients:\n{connections}\n{}", figures(asked))
+    let version = asked.version();
+    format!("Zookeeper version: {version}\nClients:\n{connections}\n{}", figures(asked))
 }
 
 fn srvr(asked: &Asked) -> String {
-    format!("Zookeeper version: {VERSION}\n{}", figures(asked))
+    format!("Zookeeper version: {}\n{}", asked.version(), figures(asked))
 }
 
 // Source: ServerStats.toString, StatCommand.commandRun.
 fn figures(asked: &Asked) -> String {
     let mut text = format!(
-        "Latency min/avg/max: 0/0.0/0\nReceived: 0\nSent: 0\nConnections: {}\nOutstanding: {}\n\
+        "Latency min/avg/max: 0/{}/0\nReceived: 0\nSent: 0\nConnections: {}\nOutstanding: {}\n\
          Zxid: {}\nMode: {}\nNode count: {}\n",
+        average(asked),
         asked.connection_count(),
         asked.outstanding(),
         asked.database.last_zxid,
         asked.mode(),
         asked.znodes(),
     );
-    if asked.leader().is_some() {
+    if asked.leader().is_some() && asked.release().measures_proposals() {
         text += "Proposal sizes last/min/max: -1/-1/-1\n";
     }
     text
+}
+
+/// The average latency.
+// Source: ServerStats.getAvgLatency.
+fn average(asked: &Asked) -> String {
+    if asked.release().has_metrics() { "0.0" } else { "0" }.into()
 }
 
 /// Which servers have a row of `mntr`.
@@ -227,7 +282,7 @@ enum Rank {
 /// Real: there are some 400 more, of counters and timings; here those that the model knows.
 // Source: ZooKeeperServer.dumpMonitorValues, and what its subclasses add.
 const MNTR: &[(Rank, &str, Tell)] = &[
-    (Rank::Any, "version", |_| VERSION.into()),
+    (Rank::Any, "version", |asked| asked.version().into()),
     (Rank::Any, "server_state", |asked| asked.mode().into()),
     (Rank::Member, "peer_state", |asked| peer_state(asked).into()),
     (Rank::Any, "ephemerals_count", |asked| {
@@ -235,7 +290,7 @@ const MNTR: &[(Rank, &str, Tell)] = &[
         all.map(|(_, own)| own.count()).sum::<u32>().to_string()
     }),
     (Rank::Any, "num_alive_connections", |asked| asked.connection_count().to_string()),
-    (Rank::Any, "avg_latency", |_| "0.0".into()),
+    (Rank::Any, "avg_latency", average),
     (Rank::Any, "outstanding_requests", |asked| asked.outstanding().to_string()),
     (Rank::Any, "znode_count", |asked| asked.znodes().to_string()),
     (Rank::Any, "global_sessions", |asked| asked.database.sessions.len().to_string()),
@@ -267,6 +322,37 @@ const MNTR: &[(Rank, &str, Tell)] = &[
     }),
 ];
 
+/// The rows of `mntr` up to 3.5, in their order; behind those of the leader those about proposals.
+// Source: NIOServerCnxn.MonitorCommand.commandRun (3.4), MonitorCommand.commandRun (3.5).
+const FIRST_MNTR: &[(Rank, &str)] = &[
+    (Rank::Any, "version"),
+    (Rank::Any, "avg_latency"),
+    (Rank::Any, "max_latency"),
+    (Rank::Any, "min_latency"),
+    (Rank::Any, "packets_received"),
+    (Rank::Any, "packets_sent"),
+    (Rank::Any, "num_alive_connections"),
+    (Rank::Any, "outstanding_requests"),
+    (Rank::Any, "server_state"),
+    (Rank::Any, "znode_count"),
+    (Rank::Any, "watch_count"),
+    (Rank::Any, "ephemerals_count"),
+    (Rank::Any, "approximate_data_size"),
+    (Rank::Any, "open_file_descriptor_count"),
+    (Rank::Any, "max_file_descriptor_count"),
+    (Rank::Leader, "followers"),
+    (Rank::Leader, "synced_followers"),
+    (Rank::Leader, "pending_syncs"),
+];
+
+/// A row of those.
+fn first_row(name: &str, asked: &Asked) -> String {
+    let known = MNTR.iter().find(|(_, known, _)| *known == name);
+    let (tell, followers) =
+        (known.map(|(.., tell)| tell), asked.leader().map(Leader::learner_count));
+    tell.map_or_else(|| followers.unwrap_or_default().to_string(), |tell| tell(asked))
+}
+
 // Source: MonitorCommand.commandRun.
 fn mntr(asked: &Asked) -> String {
     let rank = match (asked.peer, asked.leader()) {
@@ -274,6 +360,10 @@ fn mntr(asked: &Asked) -> String {
         (Some(_), None) => Rank::Member,
         (Some(_), Some(_)) => Rank::Leader,
     };
+    if !asked.release().has_metrics() {
+        let rows = FIRST_MNTR.iter().filter(|(needed, _)| *needed <= rank);
+        return rows.map(|(_, name)| format!("zk_{name}\t{}\n", first_row(name, asked))).collect();
+    }
     let rows = MNTR.iter().filter(|(needed, ..)| *needed <= rank);
     rows.map(|(_, name, value)| format!("zk_{name}\t{}\n", value(asked))).collect()
 }
@@ -306,7 +396,8 @@ fn followers(asked: &Asked, standing: Standing) -> String {
 fn data_size(asked: &Asked) -> u64 {
     let znodes = asked.database.tree.iter();
     let size = znodes.map(|(path, znode)| path.len() + znode.data.as_slice().len());
-    let config = asked.peer.map(|peer| membership(&peer.member().ensemble).len());
+    let peer = asked.peer.filter(|_| asked.release().has_config_znode());
+    let config = peer.map(|peer| membership(&peer.member().ensemble).len());
     (size.sum::<usize>() + config.unwrap_or(0)) as u64
 }
 
@@ -326,10 +417,18 @@ fn conf(asked: &Asked) -> String {
     let settings = asked.settings;
     let (min, max) = settings.session_timeouts();
     let id = asked.peer.map_or(0, |peer| peer.member().me.0);
+    let tells_more = asked.release().words_tell_more();
+    let places = match tells_more {
+        true => {
+            "secureClientPort=-1\ndataDir=/data/version-2\ndataDirSize=0\n\
+             dataLogDir=/data/version-2\ndataLogSize=0"
+        }
+        false => "dataDir=/data/version-2\ndataLogDir=/data/version-2",
+    };
+    let backlog = if asked.release().has_metrics() { "clientPortListenBacklog=-1\n" } else { "" };
     let mut text = format!(
-        "clientPort=2181\nsecureClientPort=-1\ndataDir=/data/version-2\ndataDirSize=0\n\
-         dataLogDir=/data/version-2\ndataLogSize=0\ntickTime={}\nmaxClientCnxns={}\n\
-         minSessionTimeout={}\nmaxSessionTimeout={}\nclientPortListenBacklog=-1\nserverId={id}\n",
+        "clientPort=2181\n{places}\ntickTime={}\nmaxClientCnxns={}\n\
+         minSessionTimeout={}\nmaxSessionTimeout={}\n{backlog}serverId={id}\n",
         settings.tick_time.as_ms(),
         settings.max_client_cnxns,
         min.0,
@@ -343,7 +442,7 @@ fn conf(asked: &Asked) -> String {
             settings.sync_limit,
             u8::from(!peer.member().ensemble.is_voter(peer.member().me)),
         );
-        if peer.epoch().is_some() {
+        if peer.epoch().is_some() && tells_more {
             text += &format!("membership: \n{}", membership(&peer.member().ensemble));
         }
     }
@@ -366,12 +465,15 @@ fn dump(asked: &Asked) -> String {
     let nobody = row(address(None), SessionId::NONE, asking);
     let known = asked.front.iter();
     let known = known.map(|known| row(address(Some(known)), known.session, known.deadline));
-    format!(
+    let text = format!(
         "SessionTracker dump:\n{}ephemeral nodes dump:\nSessions with Ephemerals ({owners}):\n\
-         {ephemerals}Connections dump:\nConnections {}",
+         {ephemerals}",
         sessions(asked),
-        expiry_sets([nobody].into_iter().chain(known)),
-    )
+    );
+    if !asked.release().words_tell_more() {
+        return text;
+    }
+    text + "Connections dump:\nConnections " + &expiry_sets([nobody].into_iter().chain(known))
 }
 
 /// Whoever decides about sessions knows when they expire, the others how long they last.
@@ -461,8 +563,10 @@ fn by_session<'a>(asked: &Asked, table: &'a WatchTable) -> OrdMap<SessionId, Vec
 }
 
 // Source: EnvCommand.commandRun, Environment.list.
-fn environment() -> String {
-    format!("Environment:\nzookeeper.version={VERSION}\n{MACHINE}")
+fn environment(release: Release) -> String {
+    let version = release.full_version();
+    let memory = if release.words_tell_more() { MEMORY } else { "" };
+    format!("Environment:\nzookeeper.version={version}\n{MACHINE}{memory}")
 }
 
 /// The machine on which a server would run.
@@ -481,6 +585,10 @@ os.version=none
 user.name=zookeeper
 user.home=/home/zookeeper
 user.dir=/
+";
+
+/// What it has left.
+const MEMORY: &str = "\
 os.memory.free=0MB
 os.memory.max=0MB
 os.memory.total=0MB

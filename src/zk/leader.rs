@@ -465,7 +465,9 @@ impl Leader {
         out: &mut Outbox<'_, Words>,
     ) {
         self.proposals.withdraw(id);
-        let plan = plan_sync(seen, member.database.last_zxid, &member.window, &member.disk);
+        let zxids = (seen, member.database.last_zxid);
+        let release = member.settings.release;
+        let plan = plan_sync(zxids, &member.window, &member.disk, release);
         out.tell(Fact::Synchronizing { learner: id, way: plan.way(), seen });
         let txns = match plan {
             Plan::Diff(txns) => {
@@ -601,6 +603,7 @@ impl Leader {
 
     fn propose(&mut self, txn: Arc<Txn>, member: &mut Member, out: &mut Outbox<'_, Words>) {
         self.proposals.propose(txn.clone());
+        self.serving.hold(txn.session, txn.cxid, member);
         for (id, learner) in &mut self.learners {
             if learner.step >= Step::Sent && member.ensemble.is_voter(*id) {
                 learner.limit.proposed(txn.zxid, out.now());

@@ -27,10 +27,9 @@ use super::words::{Fact, Message, Timer, Words, Write};
 use super::zxid::Zxid;
 use crate::sim::{Event, OrdMap, Outbox, ProcessId, SimTime, Span};
 
-/// How often a learner tries to reach its leader, and the pause between.
-// Source: Learner.connectToLeader, leaderConnectDelayDuringRetryMs.
+/// How often a learner tries to reach its leader.
+// Source: Learner.connectToLeader.
 const CONNECT_TRIES: u8 = 5;
-const CONNECT_PAUSE: Span = Span::ms(100);
 
 /// What a learner remembers.
 // Source: Learner, Follower, FollowerZooKeeperServer.
@@ -176,7 +175,7 @@ impl Learner {
     fn lose(&mut self, peer: ProcessId, member: &mut Member, out: &mut Outbox<'_, Words>) -> Turn {
         match member.ensemble.id_of(peer) {
             Some(id) if id == self.leader => match self.stage {
-                Stage::Connecting => self.refused(out),
+                Stage::Connecting => self.refused(member, out),
                 _ => self.leader_lost(out),
             },
             Some(_) => Turn::Stay,
@@ -189,12 +188,13 @@ impl Learner {
 
     /// The leader does not listen yet, or no longer.
     // Source: Learner.connectToLeader.
-    fn refused(&mut self, out: &mut Outbox<'_, Words>) -> Turn {
+    fn refused(&mut self, member: &Member, out: &mut Outbox<'_, Words>) -> Turn {
         if self.tries == CONNECT_TRIES {
             return self.leader_lost(out);
         }
         self.tries += 1;
-        out.arm(PeerTimer::Connect, CONNECT_PAUSE);
+        let pause = Span::ms(member.settings.release.connects_again_after_ms());
+        out.arm(PeerTimer::Connect, pause);
         Turn::Stay
     }
 
@@ -212,7 +212,7 @@ impl Learner {
     ) -> Turn {
         if matches!(message, PeerMessage::Refused) {
             let connecting = self.stage == Stage::Connecting;
-            return if connecting { self.refused(out) } else { Turn::Stay };
+            return if connecting { self.refused(member, out) } else { Turn::Stay };
         }
         self.last_heard = out.now();
         self.listen(member, out);
@@ -280,7 +280,8 @@ impl Learner {
         self.way = Way::Trunc;
         if member.disk.snapshot.zxid > to {
             let epochs = member.disk.epochs;
-            member.disk = Disk { epochs, ..Disk::default() };
+            let empty = Disk::of_release(member.settings.release);
+            member.disk = Disk { epochs, ..empty };
             reload(member);
             return self.leader_lost(out);
         }
@@ -424,9 +425,12 @@ impl Learner {
         self.hand_up(upward, member, out);
     }
 
-    fn hand_up(&self, upward: Option<Upward>, member: &Member, out: &mut Outbox<'_, Words>) {
+    fn hand_up(&mut self, upward: Option<Upward>, member: &Member, out: &mut Outbox<'_, Words>) {
         let message = match upward {
-            Some(Upward::Submit(submission)) => PeerMessage::Request(Arc::new(submission)),
+            Some(Upward::Submit(submission)) => {
+                self.serving.hold(submission.session, submission.cxid, member);
+                PeerMessage::Request(Arc::new(submission))
+            }
             Some(Upward::Revalidate { session, timeout }) => {
                 PeerMessage::Revalidate { session, timeout }
             }

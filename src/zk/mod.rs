@@ -36,6 +36,7 @@ pub mod quorum_peer;
 pub mod quota;
 pub mod read_only;
 pub mod reads;
+pub mod release;
 pub mod reply;
 pub mod request;
 pub mod seeker;

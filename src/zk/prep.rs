@@ -18,6 +18,7 @@ use super::acl::{Acl, AuthId, Perms};
 use super::ensemble::ServerId;
 use super::path::{self, Path};
 use super::quota;
+use super::release::Release;
 use super::reply::Error;
 use super::request::{Create, CreateKind, Op, mode};
 use super::session::Tracker;
@@ -183,7 +184,11 @@ impl Prep<'_> {
     // EphemeralType.validateTTL.
     fn owner_of(&self, create: &Create, session: SessionId) -> Result<Owner, Error> {
         let is_ttl = matches!(create.flags, mode::TTL | mode::TTL_SEQUENTIAL);
-        if !(mode::PERSISTENT..=mode::TTL_SEQUENTIAL).contains(&create.flags) {
+        let last = match self.tree.release().has_containers() {
+            true => mode::TTL_SEQUENTIAL,
+            false => mode::EPHEMERAL_SEQUENTIAL,
+        };
+        if !(mode::PERSISTENT..=last).contains(&create.flags) {
             return Err(Error::BadArguments);
         }
         if is_ttl && self.ttl_znodes == Switch::Off {
@@ -205,7 +210,11 @@ impl Prep<'_> {
 
     fn delete(&mut self, path: &Path, version: i32, by: &Submission) -> Result<TxnBody, Error> {
         self.tracker.check(by.session, self.owner)?;
-        let parent = self.record(parent_to_delete_in(path)?)?;
+        let release = self.tree.release();
+        let parent = self.record(parent_to_delete_in(path, release)?)?;
+        if release.deletes_look_first() {
+            self.record(path)?;
+        }
         permit(&parent, by, Perms::DELETE)?;
         let record = self.record(path)?;
         next_version(record.version(), version)?;
@@ -217,7 +226,7 @@ impl Prep<'_> {
     }
 
     fn delete_container(&mut self, path: &Path) -> Result<TxnBody, Error> {
-        let parent_path = parent_to_delete_in(path)?;
+        let parent_path = parent_to_delete_in(path, self.tree.release())?;
         let record = self.record(path)?;
         if record.child_count > 0 {
             return Err(Error::NotEmpty);
@@ -278,13 +287,16 @@ impl Prep<'_> {
     /// Parts see the effect of those before them; the first to fail undoes them all.
     // Source: PrepRequestProcessor.pRequest (case multi), rollbackPendingChanges.
     fn multi(&mut self, ops: &[Op], by: &Submission) -> TxnBody {
-        if ops.iter().any(|op| matches!(op, Op::Malformed { .. })) {
+        let release = self.tree.release();
+        let readable =
+            |op: &Op| !matches!(op, Op::Malformed { .. }) && release.has_operation(op.code());
+        if !ops.iter().all(readable) {
             return TxnBody::Error(Error::MarshallingError);
         }
         let before = self.outstanding.clone();
         let mut parts = Vec::with_capacity(ops.len());
         for op in ops {
-            match self.single(&as_part(op), by) {
+            match self.single(&as_part(op, release), by) {
                 Ok(part) => parts.push(part),
                 Err(error) => {
                     *self.outstanding = before;
@@ -385,11 +397,12 @@ impl ChangeRecord {
     }
 }
 
-/// A create2 within a multi is a create.
-// Source: MultiOperationRecord.deserialize before ZOOKEEPER-4565 (3.8.2).
-fn as_part(op: &Op) -> Op {
+/// A create2 within a multi is a create, but in the newest releases.
+fn as_part(op: &Op, release: Release) -> Op {
     match op {
-        Op::Create(create) if create.kind == CreateKind::Create2 => {
+        Op::Create(create)
+            if create.kind == CreateKind::Create2 && !release.multis_have_create2() =>
+        {
             Op::Create(Arc::new(Create { kind: CreateKind::Create, ..(**create).clone() }))
         }
         op => op.clone(),
@@ -431,9 +444,9 @@ fn parent_to_create_in(path: &str) -> Result<&str, Error> {
 }
 
 // Source: PrepRequestProcessor.getParentPathAndValidate, ZKDatabase.isSpecialPath.
-fn parent_to_delete_in(path: &str) -> Result<&str, Error> {
-    let special = ["/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"];
-    match special.contains(&path) {
+fn parent_to_delete_in(path: &str, release: Release) -> Result<&str, Error> {
+    let special = ["/", "/zookeeper", "/zookeeper/quota"].contains(&path);
+    match special || path == "/zookeeper/config" && release.has_config_znode() {
         true => Err(Error::BadArguments),
         false => parent_to_create_in(path),
     }
@@ -443,26 +456,32 @@ fn parent_to_delete_in(path: &str) -> Result<&str, Error> {
 mod tests {
     use super::{Outstanding, Prep, Submission};
     use crate::sim::{SimTime, Span};
+    use crate::zk::acl::{Acl, Perms};
     use crate::zk::ensemble::ServerId;
     use crate::zk::path::Path;
+    use crate::zk::release::Release;
     use crate::zk::reply::Error;
-    use crate::zk::request::{Create, Op, mode};
+    use crate::zk::request::{Create, CreateKind, Op, mode};
     use crate::zk::session::Tracker;
     use crate::zk::settings::Switch;
-    use crate::zk::stat::{Bytes, Millis, SessionId};
-    use crate::zk::tree::Tree;
+    use crate::zk::stat::{Bytes, Millis, Owner, SessionId, StoredStat};
+    use crate::zk::tree::{NewZnode, Tree};
     use crate::zk::txn::TxnBody;
     use crate::zk::zxid::Zxid;
 
     /// Prepares requests one after the other on an empty tree, none applied.
     fn prepare(ops: Vec<Op>) -> Vec<TxnBody> {
-        let (tree, session) = (Tree::new(), SessionId(1));
+        prepare_on(&Tree::new(), ops)
+    }
+
+    fn prepare_on(tree: &Tree, ops: Vec<Op>) -> Vec<TxnBody> {
+        let session = SessionId(1);
         let (mut outstanding, mut tracker) = (Outstanding::default(), Tracker::new(Span::ms(2000)));
         tracker.track(session, Millis(4000), SimTime::ZERO);
         let txns = ops.into_iter().enumerate().map(|(place, op)| {
             let submission = Submission { session, cxid: 1, op, ids: [].into() };
             let prep = Prep {
-                tree: &tree,
+                tree,
                 outstanding: &mut outstanding,
                 tracker: &mut tracker,
                 ttl_znodes: Switch::Off,
@@ -486,12 +505,16 @@ mod tests {
 
     /// What became of each request: the path or the error.
     fn outcomes(ops: Vec<Op>) -> Vec<String> {
+        outcomes_on(&Tree::new(), ops)
+    }
+
+    fn outcomes_on(tree: &Tree, ops: Vec<Op>) -> Vec<String> {
         let outcome = |body: TxnBody| match body {
             TxnBody::Error(error) => error.to_string(),
             TxnBody::Multi(parts) => format!("multi of {}", parts.len()),
             body => body.path().map(Path::to_string).unwrap_or_default(),
         };
-        prepare(ops).into_iter().map(outcome).collect()
+        prepare_on(tree, ops).into_iter().map(outcome).collect()
     }
 
     #[test]
@@ -544,6 +567,33 @@ mod tests {
         check(set("/missing/"), "BadArguments");
         check(delete("/missing/", -1), "NoNode");
         check(delete("/zookeeper", -1), "BadArguments");
+    }
+
+    #[test]
+    fn releases_refuse_differently() {
+        let check = |release, op: Op, expected: &str| {
+            let mut tree = Tree::of_release(release);
+            let (stat, acl) = (StoredStat::default(), Acl::world(Perms::READ));
+            let new = NewZnode {
+                path: "/shut".into(),
+                data: Bytes::NULL,
+                acl,
+                owner: Owner::Persistent,
+                parent_creations: 1,
+            };
+            tree.create(new, stat.czxid, Millis(0)).expect("it fits");
+            assert_eq!(outcomes_on(&tree, vec![op]), [expected], "{release}");
+        };
+        check(Release::V3_4_14, delete("/shut/none", -1), "NoNode");
+        check(Release::V3_5_9, delete("/shut/none", -1), "NoAuth");
+        check(Release::V3_4_14, create("/c", mode::CONTAINER), "BadArguments");
+        check(Release::V3_5_9, create("/c", mode::CONTAINER), "/c");
+        check(Release::V3_4_14, delete("/zookeeper/config", -1), "NoNode");
+        check(Release::V3_5_9, delete("/zookeeper/config", -1), "BadArguments");
+        let create = Create { kind: CreateKind::Create2, ..Create::new("/d", "", 0) };
+        let multi = || Op::Multi([Op::Create(create.clone().into())].into());
+        check(Release::V3_4_14, multi(), "MarshallingError");
+        check(Release::V3_5_9, multi(), "multi of 1");
     }
 
     #[test]

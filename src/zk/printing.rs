@@ -7,10 +7,6 @@ use std::fmt::Write as _;
 use super::acl::{Acl, Perms};
 use super::stat::{Millis, Stat};
 
-/// The release that programs say they are.
-// Source: Version.getFullVersion; the commit of a build that there is not.
-pub const VERSION: &str = "3.8.0-zootrope, built on 2022-02-25 08:49 UTC";
-
 const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];

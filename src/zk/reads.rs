@@ -61,7 +61,9 @@ impl Database {
     // Source: DataTree.setWatches.
     pub fn set_watches(&mut self, set: &SetWatches, connection: ConnectionId) -> Vec<Fired> {
         let mut missed = Vec::new();
+        let guarded = self.tree.release().events_are_guarded();
         let mut tell = |kind, path: &Path, acl: Acl| {
+            let acl = if guarded { acl } else { Acl::open() };
             let event = WatchEvent { kind, path: path.clone() };
             missed.push(Fired { to: connection, event, acl });
         };
@@ -102,11 +104,15 @@ impl Database {
         }
     }
 
-    /// Real: from 3.8.4 an existing znode needs READ (ZOOKEEPER-2590); here it needs nothing, as in
-    /// the recorded 3.8.0.
+    // Source: FinalRequestProcessor.processRequest (case exists), ZOOKEEPER-2590.
     fn exists(&mut self, path: &Path, watch: bool, caller: Caller<'_>) -> Result<Answer, Error> {
         if path.contains('\0') {
             return Err(Error::BadArguments);
+        }
+        if self.tree.release().existence_is_guarded()
+            && let Some(znode) = self.tree.znode(path)
+        {
+            permit(znode, caller, Perms::READ)?;
         }
         if watch {
             self.data_watches.arm(path, caller.connection, WatchMode::OneShot);
@@ -140,6 +146,9 @@ impl Database {
 
     fn get_acl(&self, path: &str, caller: Caller<'_>) -> Result<Answer, Error> {
         let znode = self.znode(path)?;
+        if !self.tree.release().acls_are_guarded() {
+            return Ok(Answer::Acl { acl: znode.acl.clone(), stat: znode.shown_stat() });
+        }
         permit(znode, caller, Perms(Perms::READ.0 | Perms::ADMIN.0))?;
         let acl = match permit(znode, caller, Perms::ADMIN) {
             Ok(()) => znode.acl.clone(),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::acl::Acl;
 use super::path::Path;
+use super::release::Release;
 use super::stat::{Bytes, Millis};
 use super::zxid::Zxid;
 
@@ -261,6 +262,12 @@ impl Op {
             op if is_write_code(op.code()) => Class::Write,
             _ => Class::Read,
         }
+    }
+
+    /// The same on a server that may not know it.
+    // Source: Request.isValid, ZooKeeperServer.submitRequest.
+    pub fn class_in(&self, release: Release) -> Class {
+        if release.has_operation(self.code()) { self.class() } else { Class::Invalid }
     }
 
     /// The operation code.

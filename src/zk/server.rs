@@ -53,7 +53,7 @@ pub enum Role {
 impl Server {
     /// A server without an ensemble, whose disk is empty.
     pub fn standalone(settings: Settings) -> Server {
-        Server::on_disk(settings, Disk::default())
+        Server::on_disk(settings, Disk::of_release(settings.release))
     }
 
     /// A server without an ensemble that finds `disk`.
@@ -64,7 +64,7 @@ impl Server {
     /// The server `me` of an ensemble, whose disk is empty.
     pub fn of_ensemble(me: ServerId, ensemble: Ensemble, settings: Settings) -> Server {
         let place = Some((me, ensemble));
-        Server { settings, place, disk: Disk::default(), role: Role::Down, myid: None }
+        Server { place, ..Server::standalone(settings) }
     }
 
     /// Whether it belongs to no ensemble.
@@ -211,6 +211,6 @@ impl Process for Server {
     }
 
     fn wipe(&mut self) {
-        self.disk = Disk::default();
+        self.disk = Disk::of_release(self.settings.release);
     }
 }

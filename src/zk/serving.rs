@@ -9,8 +9,11 @@
 //!                               └─▶ the leader
 //! ```
 //!
+//! Up to 3.5 there is one line for all, and a read waits for whatever was handed to the leader
+//! before it came, by anybody.
+//!
 //! *Invariant: requests of one connection are answered in order; a read waits for the writes and
-//! syncs before it on its own connection, and for no others.*
+//! syncs before it on its own connection, and from 3.6 on for no others.*
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -32,7 +35,7 @@ use super::txn::{Txn, TxnBody};
 use super::watch::ConnectionId;
 use super::words::{Fact, Message, Words};
 use super::zxid::Zxid;
-use crate::sim::{OrdMap, Outbox, ProcessId, SimTime};
+use crate::sim::{OrdMap, Outbox, ProcessId, SimTime, sort};
 
 /// The part of a multi that found the session at another server.
 const MOVED: OpResult = OpResult::Error(Some(Error::SessionMoved));
@@ -45,12 +48,27 @@ pub struct Serving {
     numbers: SessionNumbers,
     /// Requests that wait, or wait behind others; connections without any have no line.
     lines: OrdMap<ConnectionId, VecDeque<Waiting>>,
+    /// How many requests have come.
+    arrivals: u64,
+    /// What holds up everybody until it is committed, where the release has it so.
+    held: VecDeque<Held>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Waiting {
+    /// Its place among all that have come.
+    arrival: u64,
     xid: i32,
     work: Work,
+}
+
+/// A request that is not committed yet. Those that came later wait.
+// Source: CommitProcessor.nextPending, queuedRequests.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Held {
+    after: u64,
+    session: SessionId,
+    xid: i32,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -63,6 +81,13 @@ enum Work {
     Read { op: Op, ids: Arc<[AuthId]> },
     /// The leader found the session closing or moved.
     Refusal(Error),
+}
+
+impl Waiting {
+    /// Can it be answered, if what came after the first `most` has to wait?
+    fn may_go(&self, most: u64) -> bool {
+        !self.work.is_handed() && self.arrival <= most
+    }
 }
 
 impl Work {
@@ -92,7 +117,8 @@ impl Serving {
     /// Nobody is connected yet.
     pub fn new(me: ServerId, now: SimTime) -> Serving {
         let numbers = SessionNumbers::new(me, now);
-        Serving { front: Front::default(), numbers, lines: OrdMap::new() }
+        let (front, lines, held) = (Front::default(), OrdMap::new(), VecDeque::new());
+        Serving { front, numbers, lines, arrivals: 0, held }
     }
 
     /// The same for those who are content with reads.
@@ -255,7 +281,7 @@ impl Serving {
             self.close(connection.id, member, out);
             return None;
         }
-        match (op.class(), verdict) {
+        match (op.class_in(member.settings.release), verdict) {
             (Class::Connection, _) => {
                 self.authenticate(&connection, xid, &op, member, out);
                 None
@@ -309,6 +335,7 @@ impl Serving {
     pub fn apply(&mut self, txn: &Arc<Txn>, member: &mut Member, out: &mut Outbox<'_, Words>) {
         let Applied { result, fired } = member.apply(txn, out);
         self.front.deliver(fired, out);
+        let was_held = self.release(txn.session, txn.cxid);
         let connection = self.front.connection_of(txn.session).map(|connection| connection.id);
         let asked_here = connection.filter(|id| self.take_handed(*id, txn.cxid).is_some());
         match (&txn.body, asked_here) {
@@ -327,6 +354,9 @@ impl Serving {
             }
             (_, None) => {}
         }
+        if was_held {
+            self.move_all_on(member, out);
+        }
     }
 
     /// The leader has answered a sync.
@@ -338,11 +368,16 @@ impl Serving {
         member: &mut Member,
         out: &mut Outbox<'_, Words>,
     ) {
-        let Some(connection) = self.front.connection_of(session) else { return };
-        let id = connection.id;
-        if let Some(Work::Syncing(path)) = self.take_handed(id, xid) {
+        let was_held = self.release(session, xid);
+        let id = self.front.connection_of(session).map(|connection| connection.id);
+        if let Some(id) = id
+            && let Some(Work::Syncing(path)) = self.take_handed(id, xid)
+        {
             self.reply(id, xid, Ok(Answer::Path(path)), member, out);
             self.move_on(id, member, out);
+        }
+        if was_held {
+            self.move_all_on(member, out);
         }
     }
 
@@ -365,6 +400,7 @@ impl Serving {
     pub fn close_all(&mut self, out: &mut Outbox<'_, Words>) {
         self.front.close_all(out);
         self.lines.clear();
+        self.held.clear();
     }
 
     fn close(&mut self, id: ConnectionId, member: &mut Member, out: &mut Outbox<'_, Words>) {
@@ -378,7 +414,24 @@ impl Serving {
     }
 
     fn line_up(&mut self, id: ConnectionId, xid: i32, work: Work) {
-        self.lines.entry(id).or_default().push_back(Waiting { xid, work });
+        self.arrivals += 1;
+        let arrival = self.arrivals;
+        self.lines.entry(id).or_default().push_back(Waiting { arrival, xid, work });
+    }
+
+    /// What has just been handed to the leader, or proposed by it, holds up everybody that comes
+    /// later, where the release has it so.
+    // Source: CommitProcessor.run (3.4, 3.5). A leader has in it what all servers hand up.
+    pub fn hold(&mut self, session: SessionId, xid: i32, member: &Member) {
+        if member.settings.release.one_write_holds_up_all() {
+            self.held.push_back(Held { after: self.arrivals, session, xid });
+        }
+    }
+
+    /// It is committed. Was it held?
+    fn release(&mut self, session: SessionId, xid: i32) -> bool {
+        let place = self.held.iter().position(|held| (held.session, held.xid) == (session, xid));
+        place.and_then(|place| self.held.remove(place)).is_some()
     }
 
     /// Takes the request that stands first, if it is this one and the leader had it.
@@ -391,20 +444,44 @@ impl Serving {
         taken.map(|waiting| waiting.work)
     }
 
-    /// Answers what stands first and need not wait.
+    /// Answers what stands first on a connection and need not wait.
     fn move_on(&mut self, id: ConnectionId, member: &mut Member, out: &mut Outbox<'_, Words>) {
-        while let Some(line) = self.lines.get_mut(&id) {
-            let Some(first) = line.pop_front_if(|first| !first.work.is_handed()) else { return };
-            if line.is_empty() {
-                self.lines.remove(&id);
+        let most = self.held.front().map_or(u64::MAX, |held| held.after);
+        while let Some(line) = self.lines.get(&id) {
+            if !line.front().is_some_and(|first| first.may_go(most)) {
+                return;
             }
-            let result = match first.work {
-                Work::Read { op, ids } => self.read(id, &op, &ids, member, out),
-                Work::Refusal(error) => Err(error),
-                Work::Handed | Work::Syncing(_) => unreachable!("what the leader has stays"),
-            };
-            self.reply(id, first.xid, result, member, out);
+            self.answer_first(id, member, out);
         }
+    }
+
+    /// Answers what need not wait any more, whoever asked, in the order in which it came.
+    fn move_all_on(&mut self, member: &mut Member, out: &mut Outbox<'_, Words>) {
+        let most = self.held.front().map_or(u64::MAX, |held| held.after);
+        let mut ready: Vec<(u64, ConnectionId)> = Vec::new();
+        for (id, line) in &self.lines {
+            let free = line.iter().take_while(|waiting| waiting.may_go(most));
+            ready.extend(free.map(|waiting| (waiting.arrival, *id)));
+        }
+        sort::sort(&mut ready);
+        for (_, id) in ready {
+            self.answer_first(id, member, out);
+        }
+    }
+
+    /// Answers what stands first on a connection, unless that is no more.
+    fn answer_first(&mut self, id: ConnectionId, member: &mut Member, out: &mut Outbox<'_, Words>) {
+        let Some(line) = self.lines.get_mut(&id) else { return };
+        let Some(first) = line.pop_front() else { return };
+        if line.is_empty() {
+            self.lines.remove(&id);
+        }
+        let result = match first.work {
+            Work::Read { op, ids } => self.read(id, &op, &ids, member, out),
+            Work::Refusal(error) => Err(error),
+            Work::Handed | Work::Syncing(_) => unreachable!("what the leader has stays"),
+        };
+        self.reply(id, first.xid, result, member, out);
     }
 
     fn read(

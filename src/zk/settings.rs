@@ -2,12 +2,15 @@
 //!
 //! *Invariant: a setting keeps ZooKeeper's default unless somebody changed it.*
 
+use super::release::Release;
 use super::stat::Millis;
 use crate::sim::Span;
 
 /// The settings of one server, with the defaults of the sample file where there is one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Settings {
+    /// What it runs.
+    pub release: Release,
     /// `tickTime`.
     pub tick_time: Span,
     /// `initLimit`: how many ticks a step of the beginning may take.
@@ -32,6 +35,8 @@ pub struct Settings {
     pub max_client_cnxns: u32,
     /// `readonlymode.enabled`: are reads served while it looks for a leader?
     pub read_only_mode: Switch,
+    /// `4lw.commands.whitelist`: which words are answered.
+    pub whitelist: Whitelist,
     /// `zookeeper.testingonly.initialZxid`: where the counter of each epoch begins.
     pub initial_zxid: u32,
 }
@@ -45,9 +50,19 @@ pub enum Switch {
     Off,
 }
 
+/// Which four-letter words are answered.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Whitelist {
+    /// Those that the release answers by itself.
+    OfRelease,
+    /// These, a bit each, in the order of [`four_letter::WORDS`](super::four_letter::WORDS).
+    Named(u32),
+}
+
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
+            release: Release::V3_8_0,
             tick_time: Span::ms(2000),
             init_limit: 10,
             sync_limit: 5,
@@ -60,12 +75,25 @@ impl Default for Settings {
             snap_count: 100_000,
             max_client_cnxns: 0,
             read_only_mode: Switch::Off,
+            whitelist: Whitelist::OfRelease,
             initial_zxid: 0,
         }
     }
 }
 
 impl Settings {
+    /// The same for a release, which may not know what is switched on.
+    pub fn of_release(self, release: Release) -> Settings {
+        let there = |switch, is_there| if is_there { switch } else { Switch::Off };
+        Settings {
+            release,
+            ttl_znodes: there(self.ttl_znodes, release.has_containers()),
+            enforce_quota: there(self.enforce_quota, release.enforces_quotas()),
+            read_only_mode: there(self.read_only_mode, release.has_read_only_mode()),
+            ..self
+        }
+    }
+
     /// The session timeout that a client gets for the one it wants.
     // Source: ZooKeeperServer.processConnectRequest.
     pub fn negotiated(&self, wanted: Millis) -> Millis {

@@ -8,6 +8,7 @@ use super::cli::{Act, Cli};
 use super::client::{Birth, Client, Config, Notice, State};
 use super::ensemble::Address;
 use super::path::Path;
+use super::release::Release;
 use super::reply::{Access, Answer, Error};
 use super::request::{Create, Op, mode};
 use super::settings::Switch;
@@ -74,6 +75,12 @@ impl Shell {
     /// The same, content with a server that only serves reads if `least` is that.
     pub fn content_with(self, least: Access) -> Shell {
         Shell { least, ..self }
+    }
+
+    /// The same of another release.
+    pub fn of_release(mut self, release: Release) -> Shell {
+        self.cli = self.cli.of_release(release);
+        self
     }
 
     /// The same without prompts.
@@ -153,7 +160,9 @@ impl Shell {
                 self.cli.hear("AuthFailed", "None", "null");
             }
             Notice::Closed => {
-                self.cli.hear("Closed", "None", "null");
+                if self.cli.release().closing_is_told() {
+                    self.cli.hear("Closed", "None", "null");
+                }
                 self.closed(out);
             }
             Notice::Connected { birth, .. } => {

@@ -218,7 +218,7 @@ impl Standalone {
         if !self.tracker.touch(session, connection.timeout, out.now()) {
             return;
         }
-        if op.class() == Class::Invalid {
+        if op.class_in(self.settings.release) == Class::Invalid {
             let unanswered = Zxid(-1);
             self.front.reply(connection.id, (xid, unanswered), Err(Error::Unimplemented), out);
             return self.close(connection.id, out);
@@ -413,11 +413,13 @@ mod tests {
     use crate::sim::{
         Event, Moment, Network, Outbox, Process, ProcessId, Sim, SimTime, Span, Trace,
     };
+    use crate::zk::release::Release;
+    use crate::zk::reply::Error;
     use crate::zk::request::{Connect, Create, Op, mode};
     use crate::zk::server::Server;
     use crate::zk::settings::Settings;
     use crate::zk::stat::{Millis, SessionId};
-    use crate::zk::words::{Message, Words};
+    use crate::zk::words::{Message, Reply, Words};
     use crate::zk::zxid::Zxid;
 
     const SERVER: ProcessId = ProcessId(0);
@@ -474,8 +476,13 @@ mod tests {
 
     impl Run {
         fn new(ops: Vec<Op>) -> Run {
+            Run::of_release(Release::V3_8_0, ops)
+        }
+
+        fn of_release(release: Release, ops: Vec<Op>) -> Run {
             let mut sim = Sim::new(7, Network::default());
-            sim.add("zk1", Actor::Server(Server::standalone(Settings::default()).into()));
+            let settings = Settings::default().of_release(release);
+            sim.add("zk1", Actor::Server(Server::standalone(settings).into()));
             let client = sim.add("client", Actor::Client { ops, heard: Vec::new() });
             let mut run = Run { sim, trace: Trace::default() };
             run.intervene(|act| act.start(SERVER));
@@ -542,6 +549,27 @@ mod tests {
         let database = run.server().database().expect("it runs again");
         assert_eq!((database.last_zxid, database.sessions.len()), (on_disk, 1));
         assert_eq!(database.tree.znode("/b"), None);
+    }
+
+    /// What a server does not know it refuses, and hangs up: the create behind it is never read.
+    #[test]
+    fn an_unknown_operation_ends_the_connection() {
+        let answers = |release| {
+            let mut run = Run::of_release(release, vec![Op::WhoAmI, create("/a", 0)]);
+            run.until(Span::ms(100));
+            let Actor::Client { heard, .. } = run.sim.process(ProcessId(1)) else {
+                panic!("the second process is the client")
+            };
+            let replies = heard.iter().filter_map(|message| match message {
+                Message::Reply(Reply { zxid, result, .. }) => Some((*zxid, result.clone().err())),
+                _ => None,
+            });
+            replies.collect::<Vec<_>>()
+        };
+        let unknown = vec![(Zxid(-1), Some(Error::Unimplemented))];
+        assert_eq!(answers(Release::V3_4_6), unknown);
+        assert_eq!(answers(Release::V3_6_3), unknown);
+        assert_eq!(answers(Release::V3_7_0), [(Zxid(1), None), (Zxid(2), None)]);
     }
 
     #[test]

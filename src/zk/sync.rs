@@ -14,6 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::database::Disk;
+use super::release::Release;
 use super::txn::Txn;
 use super::zxid::Zxid;
 use crate::sim::OrdMap;
@@ -110,24 +111,37 @@ impl Plan {
 }
 
 /// Plans for a learner whose last txn is `seen`, at a leader that has applied `applied`.
-// Source: LearnerHandler.syncFollower.
-pub fn plan_sync(seen: Zxid, applied: Zxid, window: &CommittedWindow, disk: &Disk) -> Plan {
+// Source: LearnerHandler.syncFollower; LearnerHandler.run (3.4).
+pub fn plan_sync(
+    (seen, applied): (Zxid, Zxid),
+    window: &CommittedWindow,
+    disk: &Disk,
+    release: Release,
+) -> Plan {
     let (min, max) = window.bounds(applied);
     let starts_epoch = seen.counter() == 0;
     if seen == applied {
         Plan::Diff(Vec::new())
+    } else if window.txns.is_empty() && release.plans_by_memory_alone() {
+        Plan::Snap
     } else if seen > max {
         if starts_epoch { Plan::Snap } else { Plan::Trunc(max, Vec::new()) }
     } else if seen >= min {
-        queue_committed(window.txns.values(), seen)
+        queue_committed(window.txns.values(), seen, release)
+    } else if release.plans_by_memory_alone() {
+        Plan::Snap
     } else {
-        plan_from_disk(seen, max, disk)
+        plan_from_disk((seen, max), disk, release)
     }
 }
 
 /// What to send out of these txns, the first of which is not after `seen`.
 // Source: LearnerHandler.queueCommittedProposals.
-fn queue_committed<'a>(txns: impl Iterator<Item = &'a Arc<Txn>>, seen: Zxid) -> Plan {
+fn queue_committed<'a>(
+    txns: impl Iterator<Item = &'a Arc<Txn>>,
+    seen: Zxid,
+    release: Release,
+) -> Plan {
     let (known, missing): (Vec<_>, Vec<_>) = txns.partition(|txn| txn.zxid <= seen);
     let missing: Vec<Arc<Txn>> = missing.into_iter().cloned().collect();
     let last_common = known.last().map_or(Zxid::ZERO, |txn| txn.zxid);
@@ -135,7 +149,9 @@ fn queue_committed<'a>(txns: impl Iterator<Item = &'a Arc<Txn>>, seen: Zxid) -> 
         return Plan::Diff(missing);
     }
     match missing.first() {
-        Some(next) if next.zxid.epoch() != seen.epoch() => Plan::Snap,
+        Some(next) if next.zxid.epoch() != seen.epoch() && !release.plans_by_memory_alone() => {
+            Plan::Snap
+        }
         _ => Plan::Trunc(last_common, missing),
     }
 }
@@ -145,7 +161,7 @@ fn queue_committed<'a>(txns: impl Iterator<Item = &'a Arc<Txn>>, seen: Zxid) -> 
 /// Real: the files' sizes are compared; here the numbers of txns and of znodes, because they stand
 /// for them well enough.
 // Source: ZKDatabase.getProposalsFromTxnLog, snapshotSizeFactor 0.33.
-fn plan_from_disk(seen: Zxid, max: Zxid, disk: &Disk) -> Plan {
+fn plan_from_disk((seen, max): (Zxid, Zxid), disk: &Disk, release: Release) -> Plan {
     let reaches_back = disk.log.first().is_some_and(|first| first.zxid <= seen);
     if !reaches_back {
         return Plan::Snap;
@@ -154,7 +170,7 @@ fn plan_from_disk(seen: Zxid, max: Zxid, disk: &Disk) -> Plan {
     if missing * 3 > u64::from(disk.snapshot.tree.count().unsigned_abs()) {
         return Plan::Snap;
     }
-    queue_committed(disk.log.iter().take_while(|txn| txn.zxid <= max), seen)
+    queue_committed(disk.log.iter().take_while(|txn| txn.zxid <= max), seen, release)
 }
 
 #[cfg(test)]
@@ -187,10 +203,30 @@ mod tests {
     }
 
     fn check(seen: &str, applied: &str, window: &[&str], expected: &str) {
+        check_of(Release::V3_8_0, (seen, applied), window, expected);
+    }
+
+    fn check_of(release: Release, (seen, applied): (&str, &str), window: &[&str], expected: &str) {
         let mut committed = CommittedWindow::default();
         window.iter().for_each(|text| committed.push(txn(text)));
-        let plan = plan_sync(zxid(seen), zxid(applied), &committed, &Disk::default());
+        let zxids = (zxid(seen), zxid(applied));
+        let plan = plan_sync(zxids, &committed, &Disk::default(), release);
         assert_eq!(told(&plan), expected, "{seen} joins {applied} with {window:?}");
+    }
+
+    #[test]
+    fn up_to_3_4_only_memory_counts_and_epochs_do_not() {
+        let window = ["4:7", "4:9", "5:1", "5:2"];
+        let check = |seen, window: &[&str], expected| {
+            check_of(Release::V3_4_14, (seen, "5:2"), window, expected);
+        };
+        check("5:2", &window, "DIFF");
+        check("4:7", &window, "DIFF 4:9 5:1 5:2");
+        check("4:8", &window, "TRUNC 4:7 4:9 5:1 5:2");
+        check("4:12", &window, "TRUNC 4:9 5:1 5:2");
+        check("5:9", &window, "TRUNC 5:2");
+        check("4:3", &window, "SNAP");
+        check("5:9", &[], "SNAP");
     }
 
     #[test]
@@ -218,12 +254,15 @@ mod tests {
     fn the_log_on_disk_serves_when_it_is_short() {
         let mut disk = Disk::default();
         ["1:1", "1:2", "1:3", "1:4"].iter().for_each(|text| disk.append(txn(text)));
-        let plan = |seen: &str| {
+        let plan_of = |release, seen: &str| {
             let mut window = CommittedWindow::default();
             window.push(txn("1:4"));
-            told(&plan_sync(zxid(seen), zxid("1:4"), &window, &disk))
+            told(&plan_sync((zxid(seen), zxid("1:4")), &window, &disk, release))
         };
+        let plan = |seen| plan_of(Release::V3_8_0, seen);
         assert_eq!(plan("1:3"), "DIFF 1:4");
+        assert_eq!(plan_of(Release::V3_5_9, "1:3"), "DIFF 1:4");
+        assert_eq!(plan_of(Release::V3_4_14, "1:3"), "SNAP");
         assert_eq!(plan("1:1"), "SNAP");
         assert_eq!(plan("0:0"), "SNAP");
     }

@@ -12,6 +12,7 @@ use super::acl::{Acl, Perms};
 use super::hash_order::HashOrderedPaths;
 use super::path::{self, Path};
 use super::quota::{self, QUOTAS, STATS, Track};
+use super::release::Release;
 use super::stat::{Bytes, Millis, Owner, SessionId, Stat, StoredStat};
 use super::zxid::Zxid;
 use crate::sim::{OrdMap, OrdSet};
@@ -53,6 +54,8 @@ impl Znode {
 /// All znodes of a server.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Tree {
+    /// By whose rules it changes.
+    release: Release,
     znodes: OrdMap<Path, Znode>,
     ephemerals: OrdMap<SessionId, HashOrderedPaths>,
     containers: HashOrderedPaths,
@@ -84,26 +87,37 @@ pub struct NewZnode {
 }
 
 impl Tree {
+    /// What a server of the recorded release has before the first txn.
+    pub fn new() -> Tree {
+        Tree::of_release(Release::V3_8_0)
+    }
+
     /// What a server has before the first txn.
     // Source: DataTree.DataTree, DataTree.addConfigNode.
-    pub fn new() -> Tree {
+    pub fn of_release(release: Release) -> Tree {
         let mut tree = Tree {
+            release,
             znodes: OrdMap::default(),
             ephemerals: OrdMap::default(),
             containers: HashOrderedPaths::new(),
             ttls: HashOrderedPaths::new(),
         };
         let plain = || Znode::new(Bytes::from(""), Acl::open(), StoredStat::default());
-        let mut config =
-            Znode::new(Bytes::from(""), Acl::world(Perms::READ), StoredStat::default());
-        config.stat.aversion = -1;
         tree.znodes.insert(Path::root(), plain());
-        for (path, znode) in
-            [("/zookeeper", plain()), ("/zookeeper/quota", plain()), ("/zookeeper/config", config)]
-        {
-            tree.adopt(Path::new(path), znode);
+        tree.adopt(Path::new("/zookeeper"), plain());
+        tree.adopt(Path::new("/zookeeper/quota"), plain());
+        if release.has_config_znode() {
+            let acl = Acl::world(Perms::READ);
+            let mut config = Znode::new(Bytes::from(""), acl, StoredStat::default());
+            config.stat.aversion = -1;
+            tree.adopt(Path::new("/zookeeper/config"), config);
         }
         tree
+    }
+
+    /// By whose rules it changes.
+    pub fn release(&self) -> Release {
+        self.release
     }
 
     /// The znode at `path`; the empty path is the root's too.
@@ -167,14 +181,16 @@ impl Tree {
 
     /// Creates a znode and counts it at its parent.
     ///
-    /// The count is taken over only if it is higher: on replay over a newer snapshot it is not.
-    // Source: DataTree.createNode; ZOOKEEPER-3249 (counts never fall).
+    /// From 3.6 on the count is taken over only if it is higher: on replay over a newer snapshot it
+    /// is not. Before, it is taken over whenever the znode is new.
+    // Source: DataTree.createNode, DataTree.setCversionPzxid; ZOOKEEPER-3249 (counts never fall).
     pub fn create(&mut self, new: NewZnode, zxid: Zxid, time: Millis) -> Result<Stat, Misfit> {
         let parent_path = path::parent(&new.path).ok_or(Misfit::NoNode)?;
         let name = path::name(&new.path);
         let parent = self.znodes.get_mut(parent_path).ok_or(Misfit::NoNode)?;
         let exists = parent.children.contains(name);
-        if new.parent_creations > parent.stat.creations {
+        let wraps = self.release.sequences_wrap() && !exists;
+        if wraps || new.parent_creations > parent.stat.creations {
             parent.stat.creations = new.parent_creations;
             parent.stat.pzxid = zxid;
         }
@@ -329,6 +345,7 @@ mod tests {
     use super::{Misfit, NewZnode, Tree};
     use crate::zk::acl::Acl;
     use crate::zk::path::Path;
+    use crate::zk::release::Release;
     use crate::zk::stat::{Bytes, Millis, Owner, SessionId};
     use crate::zk::zxid::Zxid;
 
@@ -361,6 +378,29 @@ mod tests {
         let root = tree.znode("/").expect("the root is always there").shown_stat();
         assert_eq!((root.cversion, root.pzxid, root.num_children), (3, Zxid(3), 1));
         assert_eq!(tree.ephemerals(SessionId(7)).map(|own| own.count()), Some(0));
+    }
+
+    /// The last number is used once; then up to 3.5 the count goes on below zero, and from 3.6 on
+    /// it stays where it is.
+    #[test]
+    fn the_count_of_children_comes_to_its_end() {
+        let counted = |release| {
+            let mut tree = Tree::of_release(release);
+            tree.restat("/", |stat| stat.creations = i32::MAX);
+            tree.create(new("/a", Owner::Persistent, i32::MIN), Zxid(1), Millis(5))
+                .expect("it fits");
+            let stat = tree.znode("/").expect("the root is always there").stat;
+            (stat.creations, stat.pzxid)
+        };
+        assert_eq!(counted(Release::V3_4_6), (i32::MIN, Zxid(1)));
+        assert_eq!(counted(Release::V3_5_9), (i32::MIN, Zxid(1)));
+        assert_eq!(counted(Release::V3_6_3), (i32::MAX, Zxid::ZERO));
+    }
+
+    #[test]
+    fn the_members_are_in_the_tree_from_3_5_on() {
+        let count = |release| Tree::of_release(release).count();
+        assert_eq!((count(Release::V3_4_14), count(Release::V3_5_9)), (3, 4));
     }
 
     #[test]

@@ -31,11 +31,15 @@ pub fn Head(
     let mirror = use_mirror();
     let setup = Memo::new(move |_| {
         mirror.track_trace();
-        mirror.with(|lab| (lab.setup().seed, lab.setup().release))
+        mirror.with(|lab| {
+            let setup = lab.setup();
+            (setup.seed, setup.release, setup.zookeeper_release())
+        })
     });
     let meta = words(move || {
-        let (seed, release) = setup.get();
-        view.say(&Phrase::key("page.head.meta").with("seed", seed).with("release", release))
+        let (seed, release, zookeeper) = setup.get();
+        let phrase = Phrase::key("page.head.meta").with("seed", seed).with("release", release);
+        view.say(&phrase.with("zookeeper", zookeeper))
     });
     let theme = move || {
         let name = Phrase::key(view.theme.get().key());

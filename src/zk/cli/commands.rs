@@ -12,8 +12,8 @@ use super::line::Line;
 use super::quota::Quota;
 use crate::zk::acl::{Acl, AuthId, Entry, Perms};
 use crate::zk::path::{Path, PathError};
-use crate::zk::printing::VERSION;
 use crate::zk::quota::{self, Track};
+use crate::zk::release::Release;
 use crate::zk::request::{Create, CreateKind, Op, mode, watch_mode, watcher_type};
 use crate::zk::stat::{Bytes, Millis, Owner};
 
@@ -57,6 +57,10 @@ const fn own(name: &'static str, usage: &'static str) -> Command {
     Command { name, usage, options: "", least: 1, read: None }
 }
 
+/// Commands that were given up.
+const LS2: &str = "ls2";
+const RMR: &str = "rmr";
+
 /// All commands.
 // Source: ZooKeeperMain, and the classes of org.apache.zookeeper.cli.
 const COMMANDS: &[Command] = &[
@@ -89,6 +93,12 @@ const COMMANDS: &[Command] = &[
     own("history", ""),
     row("listquota", "path", ("", 2), list_quota),
     row("ls", "[-s] [-w] [-R] path", ("swR", 2), ls),
+    row(LS2, "path [watch]", ("", 2), |line, said| {
+        said.push_str("'ls2' has been deprecated. Please use 'ls [-s] path' instead.\n");
+        let (path, watch) = (path(&line.words[1])?, line.words.len() > 2);
+        let manner = Manner::Once { with_stat: true };
+        Ok(Start::Job(Job::new([Op::GetChildren2 { path, watch }], manner)))
+    }),
     own("printwatches", "on|off"),
     own("quit", ""),
     row(
@@ -100,59 +110,102 @@ const COMMANDS: &[Command] = &[
     ),
     own("redo", "cmdno"),
     row("removewatches", "path [-c|-d|-a] [-l]", ("cdal", 2), remove_watches),
+    row(RMR, "path", ("", 2), |line, said| {
+        said.push_str("The command 'rmr' has been deprecated. Please use 'deleteall' instead.\n");
+        delete_all(line, said)
+    }),
     row("set", "[-s] [-v version] path data", ("sv:", 3), set),
     row("setAcl", "[-s] [-v version] [-R] path acl", ("sv:R", 3), set_acl),
     row("setquota", "-n|-b|-N|-B val path", ("b:n:B:N:", 1), set_quota),
     row("stat", "[-w] path", ("w", 2), stat),
     row("sync", "path", ("", 2), |line, _| once(line, Op::Sync { path: path(&line.words[1])? })),
-    row("version", "", ("", 1), |_, _| {
-        Ok(Start::Print(["ZooKeeper CLI version: ", VERSION, "\n"].concat()))
+    row("version", "", ("", 1), |line, _| {
+        let version = line.release.full_version();
+        Ok(Start::Print(["ZooKeeper CLI version: ", version, "\n"].concat()))
     }),
     row("whoami", "", ("", 1), |line, _| once(line, Op::WhoAmI)),
 ];
 
 /// What is printed when nobody knows what was meant.
 // Source: ZooKeeperMain.usage.
-pub fn usage() -> String {
-    let head = "ZooKeeper -server host:port -client-configuration properties-file cmd args\n";
-    let rows =
-        COMMANDS.iter().map(|command| ["\t", command.name, " ", command.usage, "\n"].concat());
-    [head.to_owned()].into_iter().chain(rows).collect()
+pub fn usage(release: Release) -> String {
+    let file = match release.shell_has_old_commands() {
+        true => "",
+        false => "-client-configuration properties-file ",
+    };
+    let mut text = ["ZooKeeper -server host:port ", file, "cmd args\n"].concat();
+    for command in COMMANDS.iter().filter(|command| command.is_in(release)) {
+        text += &["\t", command.name, " ", command.usage_in(release), "\n"].concat();
+    }
+    text
 }
 
 /// The command of this name.
-pub fn find(name: &str) -> Option<&'static Command> {
-    COMMANDS.iter().find(|command| command.name == name)
+pub fn find(name: &str, release: Release) -> Option<&'static Command> {
+    COMMANDS.iter().find(|command| command.name == name && command.is_in(release))
 }
 
-/// All commands, for completion.
-pub fn names() -> impl Iterator<Item = &'static str> {
-    COMMANDS.iter().map(|command| command.name)
+/// All commands of a release.
+pub fn names(release: Release) -> Vec<&'static str> {
+    let known = COMMANDS.iter().filter(|command| command.is_in(release));
+    known.map(|command| command.name).collect()
 }
 
 impl Command {
+    fn is_in(&self, release: Release) -> bool {
+        match self.name {
+            LS2 | RMR => release.shell_has_old_commands(),
+            name => release.shell_has_command(name),
+        }
+    }
+
+    // Source: DeleteAllCommand, SetQuotaCommand, DelQuotaCommand (3.5, 3.6).
+    fn usage_in(&self, release: Release) -> &'static str {
+        match self.name {
+            "deleteall" if release.shell_has_old_commands() => "path",
+            "delquota" if !release.enforces_quotas() => "[-n|-b] path",
+            "setquota" if !release.enforces_quotas() => "-n|-b val path",
+            _ => self.usage,
+        }
+    }
+
+    fn options_in(&self, release: Release) -> &'static str {
+        match self.name {
+            "deleteall" if release.shell_has_old_commands() => "",
+            "delquota" if !release.enforces_quotas() => "bn",
+            "setquota" if !release.enforces_quotas() => "b:n:",
+            _ => self.options,
+        }
+    }
+
     /// What the words come to. `said` gets what is printed at once.
     // Source: CliCommand.parse, CliCommand.exec.
-    pub fn read(&self, words: &[String], said: &mut String) -> Result<Start, Refusal> {
+    pub fn read(
+        &self,
+        words: &[String],
+        release: Release,
+        said: &mut String,
+    ) -> Result<Start, Refusal> {
         let Some(read) = self.read else { return Ok(Start::Print(String::new())) };
-        let line = self.line(words)?;
+        let line = self.line(words, release)?;
         let Some(complaint) = self.rewritten(&line) else { return read(&line, said) };
         said.push_str(complaint);
         let mut words = words.to_vec();
         if self.name != "delete" {
             words[2] = "-w".to_owned();
         }
-        read(&self.line(&words)?, said)
+        read(&self.line(&words, release)?, said)
     }
 
-    fn line(&self, words: &[String]) -> Result<Line, Refusal> {
+    fn line(&self, words: &[String], release: Release) -> Result<Line, Refusal> {
         let line = if self.name == "reconfig" {
-            Line::read("", &words[..1])?
+            Line::read(release, "", &words[..1])?
         } else {
-            Line::read(self.options, words)?
+            Line::read(release, self.options_in(release), words)?
         };
         if line.words.len() < usize::from(self.least) {
-            return Err(Refusal::Said([self.name, " ", self.usage, "\n"].concat()));
+            let usage = self.usage_in(release);
+            return Err(Refusal::Said([self.name, " ", usage, "\n"].concat()));
         }
         Ok(line)
     }
@@ -190,17 +243,21 @@ fn path(text: &str) -> Result<Path, Refusal> {
 
 /// `text`, if `whole` can be a path; else what the exception says.
 fn checked(text: &str, whole: &str) -> Result<Path, String> {
+    invalid(whole).map_or_else(|| Ok(Path::new(text)), Err)
+}
+
+/// What the exception says, if `whole` cannot be a path.
+pub(super) fn invalid(whole: &str) -> Option<String> {
     let told = |error: PathError| match error {
         PathError::Empty | PathError::NoLeadingSlash | PathError::TrailingSlash => {
             error.to_string()
         }
         _ => format!("Invalid path string \"{whole}\" caused by {error}"),
     };
-    crate::zk::path::validate(whole).map_err(told)?;
-    Ok(Path::new(text))
+    crate::zk::path::validate(whole).map_err(told).err()
 }
 
-fn uncaught(exception: &str, told: &str) -> Refusal {
+pub(super) fn uncaught(exception: &str, told: &str) -> Refusal {
     Refusal::Died(["Exception in thread \"main\" java.lang.", exception, ": ", told, "\n"].concat())
 }
 
@@ -219,7 +276,7 @@ fn add_watch(line: &Line, _: &mut String) -> Result<Start, Refusal> {
         Some("PERSISTENT") => Some(watch_mode::PERSISTENT),
         Some(_) => None,
     };
-    let command = find("addWatch").expect("it is in the table");
+    let command = find("addWatch", line.release).expect("it is being run");
     let [_, text] = line.words.as_slice() else {
         return Err(Refusal::Said([command.name, " ", command.usage, "\n"].concat()));
     };
@@ -288,7 +345,7 @@ fn ttl(line: &Line) -> Result<Option<Millis>, Refusal> {
 
 /// An ACL as it is typed. What is no entry is left out, with a word about it.
 // Source: AclParser.parse.
-fn read_acl(text: &str, said: &mut String) -> Vec<Entry> {
+pub(super) fn read_acl(text: &str, said: &mut String) -> Vec<Entry> {
     let mut entries = Vec::new();
     for part in text.split(',') {
         let parts = part.split_once(':').and_then(|(scheme, rest)| {
@@ -313,7 +370,7 @@ fn read_acl(text: &str, said: &mut String) -> Vec<Entry> {
 
 /// The library refuses an ACL without entries.
 // Source: ZooKeeper.validateACL.
-fn nonempty(entries: Vec<Entry>) -> Result<Acl, Refusal> {
+pub(super) fn nonempty(entries: Vec<Entry>) -> Result<Acl, Refusal> {
     match entries.is_empty() {
         true => Err(Refusal::said("Acl is not valid : null")),
         false => Ok(Acl::new(entries)),
@@ -327,8 +384,10 @@ fn delete(line: &Line, _: &mut String) -> Result<Start, Refusal> {
 
 // Source: DeleteAllCommand.exec, ZKUtil.deleteRecursive.
 fn delete_all(line: &Line, _: &mut String) -> Result<Start, Refusal> {
+    let in_batches = !line.release.shell_has_old_commands();
     let batch = line.value('b').map_or(Ok(1000), str::parse);
     let batch = batch.map_err(|_| Refusal::said("-b argument must be an int value"))?;
+    let batch = Some(batch).filter(|_| in_batches);
     let path = path(&line.words[1])?;
     let list = Op::GetChildren2 { path: path.clone(), watch: false };
     Ok(Start::Job(Job::new([list], Manner::DeleteAll { batch, found: vec![path] })))
@@ -411,7 +470,8 @@ fn set_quota(line: &Line, _: &mut String) -> Result<Start, Refusal> {
         return Err(Refusal::said("NumberFormatException happens when parsing the option value"));
     };
     // Source: they are set to -1, and so written.
-    let none = Track { byte_hard_limit: Some(-1), count_hard_limit: Some(-1), ..Track::NONE };
+    let hard = line.release.enforces_quotas().then_some(-1);
+    let none = Track { byte_hard_limit: hard, count_hard_limit: hard, ..Track::NONE };
     let limits = match letter {
         'n' | 'N' if value <= 0 => {
             return Err(Refusal::said("the num quota must be greater than zero"));

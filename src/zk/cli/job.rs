@@ -31,6 +31,9 @@ pub enum Manner {
     /// It is printed, and whatever is below too.
     // Source: LsCommand.exec (-R).
     ListAll,
+    /// Its code is printed.
+    // Source: ZooKeeperMain.processZKCmd (sync, 3.4).
+    Returned,
     /// Whatever is below gets the same ACL.
     // Source: SetAclCommand.exec (-R).
     SetAcl {
@@ -44,8 +47,8 @@ pub enum Manner {
     /// Once all is found, it is deleted from below.
     // Source: ZKUtil.listSubTreeBFS, ZKUtil.deleteInBatch.
     DeleteAll {
-        /// How many in one multi.
-        batch: u32,
+        /// How many in one multi; none is each by itself, as up to 3.5.
+        batch: Option<u32>,
         /// What was found.
         found: Vec<Path>,
     },
@@ -55,6 +58,11 @@ impl Job {
     /// A job that begins with these requests.
     pub fn new(tasks: impl Into<VecDeque<Op>>, manner: Manner) -> Job {
         Job { tasks: tasks.into(), manner }
+    }
+
+    /// Whether an error is no end to it.
+    pub fn bears_errors(&self) -> bool {
+        matches!(self.manner, Manner::Returned | Manner::Quota(_))
     }
 
     /// What to ask for next; nothing if the job is done.
@@ -68,6 +76,10 @@ impl Job {
             return quota.answered(op, result, &mut self.tasks);
         }
         match (&self.manner, op, result) {
+            (Manner::Returned, _, result) => {
+                let code = result.map_or_else(|error| error.code(), |_| 0);
+                Ok(format!("Sync returned {code}\n"))
+            }
             (Manner::Once { with_stat }, op, Ok(answer)) => Ok(shown(op, &answer, *with_stat)),
             (Manner::SetAcl { .. }, Op::SetAcl { path, .. }, Err(error)) => {
                 Ok(message(error, Some(path)))
@@ -117,8 +129,13 @@ impl Job {
             if self.tasks.is_empty() {
                 let paths = std::mem::take(found).into_iter().rev();
                 let deletes: Vec<Op> = paths.map(|path| Op::Delete { path, version: -1 }).collect();
-                let batches = deletes.chunks((*batch).max(1) as usize);
-                self.tasks.extend(batches.map(|batch| Op::Multi(batch.into())));
+                match *batch {
+                    None => self.tasks.extend(deletes),
+                    Some(batch) => {
+                        let batches = deletes.chunks(batch.max(1) as usize);
+                        self.tasks.extend(batches.map(|batch| Op::Multi(batch.into())));
+                    }
+                }
             }
             return String::new();
         }
@@ -162,7 +179,23 @@ fn shown(op: &Op, answer: &Answer, with_stat: bool) -> String {
 /// How the program tells of an error.
 // Source: CliWrapperException.getMessage; what it has no words for are the exception's own.
 pub(super) fn refusal(error: Error, op: &Op) -> Refusal {
-    let told = match error {
+    let Some(told) = told_of(error) else {
+        return match op {
+            Op::Sync { .. } => Refusal::said(&format!("Sync has failed. rc={}", error.code())),
+            op => Refusal::Said(message(error, op.path()) + "\n"),
+        };
+    };
+    let path = op.path().map_or("null", Path::as_str);
+    let first = match (op, error) {
+        (Op::Create(_), Error::InvalidAcl) => message(error, op.path()) + "\n",
+        _ => String::new(),
+    };
+    Refusal::Said([&first, told, path, "\n"].concat())
+}
+
+/// The words for an error, if it has some.
+pub(super) fn told_of(error: Error) -> Option<&'static str> {
+    Some(match error {
         Error::NoNode => "Node does not exist: ",
         Error::NoChildrenForEphemerals => "Ephemerals cannot have children: ",
         Error::NodeExists => "Node already exists: ",
@@ -173,24 +206,13 @@ pub(super) fn refusal(error: Error, op: &Op) -> Refusal {
         Error::BadArguments => "Arguments are not valid : ",
         Error::BadVersion => "version No is not valid : ",
         Error::QuotaExceeded => "Quota has exceeded : ",
-        error => match op {
-            Op::Sync { .. } => {
-                return Refusal::said(&format!("Sync has failed. rc={}", error.code()));
-            }
-            op => return Refusal::Said(message(error, op.path()) + "\n"),
-        },
-    };
-    let path = op.path().map_or("null", Path::as_str);
-    let first = match (op, error) {
-        (Op::Create(_), Error::InvalidAcl) => message(error, op.path()) + "\n",
-        _ => String::new(),
-    };
-    Refusal::Said([&first, told, path, "\n"].concat())
+        _ => return None,
+    })
 }
 
 /// What the exception says.
 // Source: KeeperException.getMessage, KeeperException.getCodeMessage.
-fn message(error: Error, path: Option<&Path>) -> String {
+pub(super) fn message(error: Error, path: Option<&Path>) -> String {
     let code = match error {
         Error::NotEmpty => "Directory not empty",
         Error::SessionExpired => "Session expired",

@@ -4,6 +4,7 @@
 //! *Invariant: what is refused here is refused by the real client in the same words.*
 
 use super::Refusal;
+use crate::zk::release::Release;
 
 /// The words of a line. Quotes keep blanks together; one that is never closed is skipped.
 // Source: ZooKeeperMain.MyCommandOptions.parseCommand (ARGS_PATTERN).
@@ -31,6 +32,8 @@ pub fn split(line: &str) -> Vec<String> {
 /// A command with its options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
+    /// Of which client.
+    pub release: Release,
     /// The command and what is no option, in order.
     pub words: Vec<String>,
     options: Vec<(char, String)>,
@@ -40,8 +43,8 @@ impl Line {
     /// Takes words apart. `known` has the letters of the command's options; behind one that has a
     /// value stands a colon.
     // Source: PosixParser.flatten, Parser.parse, Parser.processArgs (commons-cli).
-    pub fn read(known: &str, words: &[String]) -> Result<Line, Refusal> {
-        let mut line = Line { words: Vec::new(), options: Vec::new() };
+    pub fn read(release: Release, known: &str, words: &[String]) -> Result<Line, Refusal> {
+        let mut line = Line { release, words: Vec::new(), options: Vec::new() };
         let mut tokens = flatten(known, words).into_iter().peekable();
         while let Some(token) = tokens.next() {
             if token == "--" {
@@ -147,7 +150,7 @@ mod tests {
     #[test]
     fn options_stand_anywhere() {
         let check = |line: &str, expected: Result<(&[&str], &str, Option<&str>), &str>| {
-            let line = Line::read("sv:", &split(line));
+            let line = Line::read(Release::V3_8_0, "sv:", &split(line));
             match (line, expected) {
                 (Ok(line), Ok((words, letters, version))) => {
                     assert_eq!(line.words, words);

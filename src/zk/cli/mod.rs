@@ -6,6 +6,7 @@
 //! *Invariant: lines are run in the order typed, each after the one before it is done.*
 
 mod commands;
+mod first;
 mod job;
 mod line;
 mod quota;
@@ -14,11 +15,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use commands::Start;
-pub use commands::names;
 use job::Job;
 
 use super::client::State;
 use super::path::Path;
+use super::release::Release;
 use super::reply::{Answer, Error};
 use super::request::Op;
 use super::settings::Switch;
@@ -77,10 +78,16 @@ pub enum Hand {
     Watcher,
 }
 
+/// All commands of a release, for completion.
+pub fn names(release: Release) -> Vec<&'static str> {
+    if release.shell_is_the_first() { first::names() } else { commands::names(release) }
+}
+
 /// The program.
 // Source: ZooKeeperMain.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Cli {
+    release: Release,
     server: Arc<str>,
     /// Whether there is a prompt (JLine).
     editing: Switch,
@@ -98,6 +105,7 @@ impl Cli {
     /// A program that has not begun yet, to be told `server` on its command line.
     pub fn new(server: &str, editing: Switch) -> Cli {
         Cli {
+            release: Release::V3_8_0,
             server: server.into(),
             editing,
             print_watches: Switch::On,
@@ -110,6 +118,16 @@ impl Cli {
         }
     }
 
+    /// The same of another release.
+    pub fn of_release(self, release: Release) -> Cli {
+        Cli { release, ..self }
+    }
+
+    /// Which one it is.
+    pub fn release(&self) -> Release {
+        self.release
+    }
+
     /// The same without a prompt, as where JLine is missing.
     pub fn without_line_editing(mut self) -> Cli {
         self.editing = Switch::Off;
@@ -119,7 +137,8 @@ impl Cli {
     /// The program begins anew. What was on the screen stays there.
     pub fn begin(&mut self) {
         let screen = std::mem::take(&mut self.screen);
-        *self = Cli { screen, ..Cli::new(&self.server, self.editing) };
+        let anew = Cli::new(&self.server, self.editing).of_release(self.release);
+        *self = Cli { screen, ..anew };
         let editing = match self.editing {
             Switch::On => "JLine support is enabled\n",
             Switch::Off => "JLine support is disabled\n",
@@ -172,7 +191,13 @@ impl Cli {
     pub fn answered(&mut self, op: &Op, result: Result<Answer, Error>) {
         let Some(job) = &mut self.job else { return };
         self.busy = false;
-        match job.answered(op, result) {
+        let outcome = match result {
+            Err(error) if self.release.shell_is_the_first() && !job.bears_errors() => {
+                Err(first::refusal(error, op))
+            }
+            result => job.answered(op, result),
+        };
+        match outcome {
             Ok(text) => self.print(Hand::Command, &text),
             Err(refusal) => {
                 let _ = self.refuse(refusal);
@@ -213,7 +238,7 @@ impl Cli {
     fn run(&mut self, line: &Arc<str>, state: State) -> Option<Act> {
         let prompt = self.prompt(state);
         self.print(Hand::Person, &[&prompt, &**line, "\n"].concat());
-        let words = line::split(line);
+        let words = self.split(line);
         if words.is_empty() {
             return None;
         }
@@ -246,12 +271,22 @@ impl Cli {
     // Source: ZooKeeperMain.processZKCmd.
     fn execute(&mut self, words: &[String], state: State) -> Result<Option<Act>, Refusal> {
         let (name, first) = (words[0].as_str(), words.get(1).map(String::as_str));
-        let Some(command) = commands::find(name) else {
-            self.print(Hand::Command, &commands::usage());
+        let is_first = self.release.shell_is_the_first();
+        if is_first && !first::has(name) {
+            self.print(Hand::Command, &first::usage());
+            return Ok(None);
+        }
+        let command = commands::find(name, self.release);
+        if command.is_none() && !is_first {
+            self.print(Hand::Command, &commands::usage(self.release));
             return Err(Refusal::said(&["Command not found: Command not found ", name].concat()));
-        };
+        }
         match (name, first) {
-            ("quit", _) => return Ok(Some(Act::Quit(self.exit_code))),
+            ("quit", _) => {
+                let text = if is_first { "Quitting...\n" } else { "" };
+                self.print(Hand::Command, text);
+                return Ok(Some(Act::Quit(self.exit_code)));
+            }
             ("connect", server) => {
                 self.server = server.map_or(self.server.clone(), Arc::from);
                 return Ok(Some(Act::Connect(server.map(str::to_owned))));
@@ -273,7 +308,10 @@ impl Cli {
             return Ok(None);
         }
         let mut said = String::new();
-        let start = command.read(words, &mut said);
+        let start = match command.filter(|_| !is_first) {
+            None => first::read(words, &mut said),
+            Some(command) => command.read(words, self.release, &mut said),
+        };
         self.print(Hand::Command, &said);
         Ok(match start? {
             Start::Job(job) => {
@@ -289,13 +327,17 @@ impl Cli {
         })
     }
 
+    fn split(&self, line: &str) -> Vec<String> {
+        if self.release.shell_is_the_first() { first::split(line) } else { line::split(line) }
+    }
+
     fn redo(&mut self, number: &str, state: State) -> Result<Option<Act>, Refusal> {
         let last = self.history.len() - 1;
         let Some(line) = number.parse().ok().filter(|at| *at < last) else {
             return Err(Refusal::said("Command index out of range"));
         };
         let line = self.history.get(line).expect("it was just counted").clone();
-        let words = line::split(&line);
+        let words = self.split(&line);
         if words[0] == "redo" {
             return Err(Refusal::said("No redoing redos"));
         }

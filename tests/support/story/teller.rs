@@ -131,7 +131,7 @@ impl<'a> Teller<'a> {
         let release = recorded["release"].as_str().unwrap_or_default();
         let release = release.parse::<Release>().map_err(|unknown| unknown.to_string())?;
         let mut sim = Sim::new(1, Network::default());
-        let server = zk::server::Server::standalone(zookeeper);
+        let server = zk::server::Server::standalone(zookeeper.of_release(release.zookeeper()));
         let process = sim.add("zookeeper", Actor::ZooKeeper(Box::new(server)));
         let mut teller = Teller {
             steps,

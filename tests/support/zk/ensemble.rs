@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use zootrope::sim::{Power, ProcessId, Span};
 use zootrope::zk::ensemble::{Address, Ensemble, ServerId, Suffrage};
-use zootrope::zk::settings::{Settings, Switch};
+use zootrope::zk::settings::{Settings, Switch, Whitelist};
 use zootrope::zk::vote::Standing;
 use zootrope::zk::zxid::Zxid;
 
@@ -56,6 +56,7 @@ pub(super) fn bench() -> Bench {
         init_limit: 30,
         sync_limit: 8,
         ttl_znodes: Switch::On,
+        whitelist: Whitelist::parse("*"),
         ..Settings::default()
     };
     Bench::of_ensemble(&Ensemble::new(SERVERS.map(server)), settings)

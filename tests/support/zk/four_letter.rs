@@ -7,7 +7,7 @@ use zootrope::sim::Span;
 use zootrope::zk::database::Disk;
 use zootrope::zk::ensemble::ServerId;
 use zootrope::zk::four_letter;
-use zootrope::zk::settings::Settings;
+use zootrope::zk::settings::{Settings, Whitelist};
 
 use super::super::{Played, Tally};
 use super::bench::{Bench, Fate};
@@ -45,7 +45,8 @@ pub fn play(recorded: &Value) -> Played {
 }
 
 fn standalone(recorded: &Value) -> Result<Play, String> {
-    let mut play = Play::on(Bench::new(Settings::default(), Disk::default()));
+    let settings = Settings { whitelist: Whitelist::parse("*"), ..Settings::default() };
+    let mut play = Play::on(Bench::new(settings, Disk::default()));
     let steps = recorded.get("setup").and_then(Value::as_array).ok_or("no setup")?;
     for (place, step) in steps.iter().enumerate() {
         play.step(step).map_err(|told| format!("setup {place}: {told}"))?;
