@@ -23,7 +23,7 @@ use crate::kafka::message::{
     OffsetDeleteRequest, OffsetFetchRequest, Response,
 };
 use crate::kafka::release::Release;
-use crate::sim::{OrdMap, sort};
+use crate::sim::{OrdMap, SimTime, Span, sort};
 
 /// Topics with partitions of theirs.
 type Chosen = Vec<(Arc<str>, Vec<i32>)>;
@@ -76,10 +76,14 @@ enum To {
     Current,
     Offset(i64),
     Shift(i64),
+    /// Where records are that are not older than this.
+    Ago(Span),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Execution {
+    /// Nobody said which: it is a dry run.
+    Untold,
     DryRun,
     Execute,
 }
@@ -125,9 +129,11 @@ impl ConsumerGroups {
             Verb::Describe => Action::Describe(what(arguments)),
             Verb::Reset => {
                 let to = to(arguments)?;
-                let execute = arguments.switch("--execute");
-                arguments.switch("--dry-run");
-                Action::Reset(to, if execute { Execution::Execute } else { Execution::DryRun })
+                let all = arguments.switch("--all-topics");
+                if all != topics.is_empty() {
+                    return Err(Usage::lacks("--all-topics or --topic TOPIC, and not both"));
+                }
+                Action::Reset(to, execution(arguments))
             }
             Verb::Delete => Action::Delete,
             Verb::DeleteOffsets => match &group {
@@ -259,6 +265,9 @@ impl ConsumerGroups {
         printed: &mut String,
     ) -> Told<()> {
         let mut rows = Vec::new();
+        if execution == Execution::Untold {
+            printed.push_str(UNTOLD);
+        }
         for group in self.groups(admin)? {
             let (_, described) = describe(admin, &group)?;
             let state = described.group_state;
@@ -269,7 +278,7 @@ impl ConsumerGroups {
                 )));
                 continue;
             }
-            let offsets = self.new_offsets(admin, &group, to)?;
+            let offsets = self.new_offsets(admin, &group, to, printed)?;
             if execution == Execution::Execute {
                 commit(admin, &group, &offsets)?;
             }
@@ -288,9 +297,21 @@ impl ConsumerGroups {
         admin: &mut Admin<'_>,
         group: &GroupId,
         to: To,
+        printed: &mut String,
     ) -> Told<Vec<(TopicPartition, i64)>> {
-        let partitions = self.partitions(admin)?;
         let committed = committed(admin, group)?;
+        let partitions = match self.topics.is_empty() {
+            true => committed.keys().cloned().collect(),
+            false => self.partitions(admin)?,
+        };
+        let since = match to {
+            To::Ago(span) => {
+                let since =
+                    SimTime::micros(admin.now().as_micros().saturating_sub(span.as_micros()));
+                admin.list_offsets(ListOffsetsAt::Time(since), &partitions)?
+            }
+            _ => Vec::new(),
+        };
         let starts = admin.list_offsets(ListOffsetsAt::Earliest, &partitions)?;
         let ends = admin.list_offsets(ListOffsetsAt::Latest, &partitions)?;
         let mut offsets = Vec::new();
@@ -302,6 +323,17 @@ impl ConsumerGroups {
                 To::Latest => end,
                 To::Offset(offset) => offset,
                 To::Current => current.unwrap_or(end),
+                To::Ago(_) => match since[place].1.filter(|offset| *offset >= 0) {
+                    Some(offset) => offset,
+                    None => {
+                        printed.push_str(&format!(
+                            "\nWarn: Partition {} from topic {} is empty. Falling back to latest \
+                             known offset.\n",
+                            partition.partition, partition.topic
+                        ));
+                        end
+                    }
+                },
                 To::Shift(by) => match current {
                     Some(current) => current.wrapping_add(by),
                     None => {
@@ -432,7 +464,55 @@ fn what(arguments: &mut Arguments) -> What {
 /// Sums of offsets stay in range.
 const MOST_SHIFT: i64 = i64::MAX / 2;
 
+/// What is said where neither `--execute` nor `--dry-run` is given.
+// Source: ConsumerGroupCommandOptions.checkArgs (1.0)
+const UNTOLD: &str = "WARN: No action will be performed as the --execute option is missing.In a \
+    future major release, the default behavior of this command will be to prompt the user before \
+    executing the reset rather than doing a dry run. You should add the --dry-run option \
+    explicitly if you are scripting this command and want to keep the current default behavior \
+    without prompting.\n";
+
+fn execution(arguments: &mut Arguments) -> Execution {
+    match (arguments.switch("--execute"), arguments.switch("--dry-run")) {
+        (true, _) => Execution::Execute,
+        (false, true) => Execution::DryRun,
+        (false, false) => Execution::Untold,
+    }
+}
+
+/// A duration like `P1DT2H3M4S`.
+// Source: java.time.Duration.parse
+fn duration(text: &str) -> Option<Span> {
+    let (mut span, mut number, mut in_time) = (0u64, String::new(), false);
+    for c in text.strip_prefix('P')?.chars() {
+        let unit = match c {
+            'T' if !in_time && number.is_empty() => {
+                in_time = true;
+                continue;
+            }
+            '0'..='9' => {
+                number.push(c);
+                continue;
+            }
+            'D' if !in_time => 86_400,
+            'H' if in_time => 3600,
+            'M' if in_time => 60,
+            'S' if in_time => 1,
+            _ => return None,
+        };
+        let count: u32 = number.parse().ok()?;
+        span = span.checked_add(u64::from(count) * unit)?;
+        number.clear();
+    }
+    let fits = number.is_empty() && span <= Span::LONGEST.as_ms() / 1000;
+    fits.then(|| Span::secs(span))
+}
+
 fn to(arguments: &mut Arguments) -> Result<To, Usage> {
+    if let Some(text) = arguments.value("--by-duration") {
+        let wanted = || Usage::is_not(&text, "a duration like PT30S or P1DT2H");
+        return Ok(To::Ago(duration(&text).ok_or_else(wanted)?));
+    }
     if let Some(offset) = arguments.number("--to-offset", 0, i64::MAX)? {
         return Ok(To::Offset(offset));
     }
@@ -657,5 +737,17 @@ mod table {
         check("--reset-offsets --to-earliest --topic t", [false, true, true, false]);
         check("--delete-offsets --topic t", [false, true, false, false]);
         check("--delete-offsets", [false; 4]);
+        check("--reset-offsets --to-earliest", [false; 4]);
+        check("--reset-offsets --to-earliest --all-topics", [false, true, true, false]);
+    }
+
+    #[test]
+    fn a_duration_is_read_as_java_writes_it() {
+        let secs = |text: &str| duration(text).map(|span| span.as_ms() / 1000);
+        assert_eq!(secs("PT30S"), Some(30));
+        assert_eq!(secs("P1DT2H3M4S"), Some(86_400 + 7384));
+        for text in ["", "30S", "P", "PT5", "P5H", "PT1D", "PTS", "P4000000000D"] {
+            assert!(secs(text).is_none_or(|secs| text == "P" && secs == 0), "{text}");
+        }
     }
 }
