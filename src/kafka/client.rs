@@ -264,6 +264,12 @@ impl ClusterView {
         topics.into_iter().filter_map(count).collect()
     }
 
+    /// Which broker a process is.
+    pub fn broker(&self, process: ProcessId) -> BrokerId {
+        let found = self.brokers.iter().find(|(_, broker)| broker.process == process);
+        found.map_or(BrokerId::NONE, |(id, _)| *id)
+    }
+
     /// The process of a broker.
     pub fn process(&self, broker: BrokerId) -> Option<ProcessId> {
         self.brokers.get(&broker).map(|broker| broker.process)

@@ -131,6 +131,10 @@ errors! {
     NonEmptyGroup = 68, "NON_EMPTY_GROUP", "GroupNotEmptyException", Fail;
     /// There is no such group.
     GroupIdNotFound = 69, "GROUP_ID_NOT_FOUND", "GroupIdNotFoundException", Fail;
+    /// The broker keeps no fetch session of that number.
+    FetchSessionIdNotFound = 70, "FETCH_SESSION_ID_NOT_FOUND", "FetchSessionIdNotFoundException", Retry;
+    /// It is not the next fetch of its session.
+    InvalidFetchSessionEpoch = 71, "INVALID_FETCH_SESSION_EPOCH", "InvalidFetchSessionEpochException", Retry;
     /// The sender's leader epoch is an old one.
     FencedLeaderEpoch = 74, "FENCED_LEADER_EPOCH", "FencedLeaderEpochException", Refresh;
     /// The sender's leader epoch is newer than the broker's.

@@ -319,6 +319,8 @@ pub struct PartitionProduceResponse {
 /// Asks for records; followers and consumers ask alike.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FetchRequest {
+    /// Of which session it is, if any.
+    pub mark: FetchMark,
     /// The follower that asks, or `BrokerId::NONE` for a consumer.
     pub replica_id: BrokerId,
     /// How long the leader may wait for records.
@@ -327,8 +329,19 @@ pub struct FetchRequest {
     pub min_bytes: i32,
     /// Whether open transactions hide what comes after.
     pub isolation_level: Isolation,
-    /// From where.
+    /// From where; in a session only what has changed.
     pub topics: Vec<FetchPartition>,
+    /// What is no more fetched in the session.
+    pub forgotten: Vec<TopicPartition>,
+}
+
+/// The number of a fetch session, and which of its fetches it is (`fetch_session`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FetchMark {
+    /// The session; 0 if there is none.
+    pub session: i32,
+    /// 0 with the first fetch, -1 if no session is wanted.
+    pub epoch: i32,
 }
 
 /// `isolation.level`.
@@ -360,8 +373,24 @@ pub struct FetchPartition {
 /// The records.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FetchResponse {
-    /// One answer a partition.
+    /// Why it is about no partition at all.
+    pub error: Option<Error>,
+    /// The session that it is of; 0 if there is none.
+    pub session_id: i32,
+    /// One answer a partition; in a session only where there is something to tell.
     pub responses: Vec<PartitionFetchResponse>,
+}
+
+impl FetchResponse {
+    /// The answer to a fetch that is of no session.
+    pub fn alone(responses: Vec<PartitionFetchResponse>) -> FetchResponse {
+        FetchResponse { error: None, session_id: 0, responses }
+    }
+
+    /// The answer to a fetch that does not go with its session.
+    pub fn refused(error: Error) -> FetchResponse {
+        FetchResponse { error: Some(error), session_id: 0, responses: Vec::new() }
+    }
 }
 
 /// The records of one partition.

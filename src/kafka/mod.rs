@@ -15,6 +15,7 @@ pub mod control;
 pub mod controller;
 pub mod election;
 mod error;
+pub mod fetch_session;
 pub mod group;
 pub mod group_record;
 pub mod id;

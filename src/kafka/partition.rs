@@ -34,8 +34,6 @@ pub struct Follower {
     pub leader_leo_at_fetch: Offset,
     /// When that was.
     pub last_fetch: Option<SimTime>,
-    /// The HW that it was told last.
-    pub told_hw: Offset,
 }
 
 /// The ISR that was asked for.
@@ -126,12 +124,6 @@ pub struct Rules<'a> {
 }
 
 impl Partition {
-    /// The HW that a follower was told last, if this leads and that is a follower.
-    pub fn told_hw(&self, follower: BrokerId) -> Option<Offset> {
-        let Role::Leader(leading) = &self.role else { return None };
-        leading.follower(follower).map(|follower| follower.told_hw)
-    }
-
     /// A replica with what was on the disk; it does nothing before it is told to.
     ///
     /// The HW that is on the disk may lie beyond the end of the log, which was cut after that.
@@ -432,7 +424,6 @@ impl Follower {
                 last_caught_up,
                 leader_leo_at_fetch: Offset::NONE,
                 last_fetch: None,
-                told_hw: Offset::NONE,
             },
         }
     }

@@ -308,6 +308,12 @@ impl Release {
         self >= Release::V1_1_1
     }
 
+    /// Whether a fetch says what has changed since the one before, and its answer too.
+    // Source: KIP-227 (1.1)
+    pub fn fetches_are_in_sessions(self) -> bool {
+        self >= Release::V1_1_1
+    }
+
     /// Whether brokers take old values of keys out of compacted logs unless told not to.
     // Source: KAFKA-2655 (0.9.0.1): log.cleaner.enable=true
     pub fn cleans_logs_by_default(self) -> bool {

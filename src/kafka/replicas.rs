@@ -16,6 +16,7 @@ use std::sync::Arc;
 use super::broker::Turn;
 use super::control::AlterPartitionEntry;
 use super::error::Error;
+use super::fetch_session::{FetchSessions, Fetching};
 use super::group::AppendId;
 use super::id::{BrokerId, ControllerEpoch, Offset, ProducerId, TopicName, TopicPartition};
 use super::log::PartitionLog;
@@ -117,6 +118,8 @@ struct Fetcher {
     leader: BrokerAddress,
     /// The partitions, and from when on they may be fetched.
     partitions: Arc<OrdMap<TopicPartition, SimTime>>,
+    /// What the leader knows of that.
+    fetching: Fetching,
     /// A fetch is on its way, or waits after a failure.
     busy: bool,
     /// Where the logs ended when it asked, of partitions that it no longer fetched at some time
@@ -134,6 +137,7 @@ pub struct Replicas {
     ends: following::Ends,
     controller_epoch: ControllerEpoch,
     configs: OrdMap<TopicName, Arc<Config>>,
+    sessions: FetchSessions,
     fetches: OrdMap<u64, Arc<WaitingFetch>>,
     produces: OrdMap<u64, WaitingProduce>,
     last_number: u64,
@@ -154,6 +158,7 @@ impl Replicas {
             ends: following::Ends::default(),
             controller_epoch: ControllerEpoch(0),
             configs: OrdMap::new(),
+            sessions: FetchSessions::default(),
             fetches: OrdMap::new(),
             produces: OrdMap::new(),
             last_number: 0,
@@ -178,6 +183,11 @@ impl Replicas {
     /// The highest epoch of a controller that was heard of.
     pub fn controller_epoch(&self) -> ControllerEpoch {
         self.controller_epoch
+    }
+
+    /// The sessions in which others fetch.
+    pub fn fetch_sessions(&self) -> &FetchSessions {
+        &self.sessions
     }
 
     /// All that serve.

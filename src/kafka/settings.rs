@@ -61,6 +61,7 @@ pub struct Settings {
     pub replica_fetch_max_bytes: i32,
     pub replica_fetch_backoff: Span,
     pub replica_high_watermark_checkpoint_interval: Span,
+    pub max_incremental_fetch_session_cache_slots: u32,
     pub controlled_shutdown_enable: bool,
     pub controlled_shutdown_max_retries: u32,
     pub controlled_shutdown_retry_backoff: Span,
@@ -111,6 +112,7 @@ impl Settings {
             replica_fetch_max_bytes: 1 << 20,
             replica_fetch_backoff: Span::secs(1),
             replica_high_watermark_checkpoint_interval: Span::secs(5),
+            max_incremental_fetch_session_cache_slots: 1000,
             controlled_shutdown_enable: true,
             controlled_shutdown_max_retries: 3,
             controlled_shutdown_retry_backoff: Span::secs(5),
@@ -273,6 +275,7 @@ by_name! {
     "replica.fetch.max.bytes" => replica_fetch_max_bytes: amount;
     "replica.fetch.backoff.ms" => replica_fetch_backoff: pause;
     "replica.high.watermark.checkpoint.interval.ms" => replica_high_watermark_checkpoint_interval: pause;
+    "max.incremental.fetch.session.cache.slots" => max_incremental_fetch_session_cache_slots: number;
     "controlled.shutdown.enable" => controlled_shutdown_enable: truth;
     "controlled.shutdown.max.retries" => controlled_shutdown_max_retries: number;
     "controlled.shutdown.retry.backoff.ms" => controlled_shutdown_retry_backoff: pause;
@@ -396,8 +399,8 @@ impl Settings {
 }
 
 /// The settings that came with a release after 0.8.2.
-// Source: KAFKA-1461 (0.9), KIP-36 (0.10), KIP-98, KIP-134 (0.11), KIP-214 (1.1), KIP-389 (2.2),
-// KIP-848 (3.7)
+// Source: KAFKA-1461 (0.9), KIP-36 (0.10), KIP-98, KIP-134 (0.11), KIP-214, KIP-227 (1.1),
+// KIP-389 (2.2), KIP-848 (3.7)
 const CAME_LATER: &[(&str, Release)] = &[
     ("replica.fetch.backoff.ms", Release::V0_10_2_2),
     ("broker.rack", Release::V0_10_2_2),
@@ -408,6 +411,7 @@ const CAME_LATER: &[(&str, Release)] = &[
     ("transaction.state.log.replication.factor", Release::V1_1_1),
     ("transaction.state.log.min.isr", Release::V1_1_1),
     ("zookeeper.max.in.flight.requests", Release::V1_1_1),
+    ("max.incremental.fetch.session.cache.slots", Release::V1_1_1),
     ("group.max.size", Release::V2_3_1),
     ("group.coordinator.rebalance.protocols", Release::V3_9_1),
 ];

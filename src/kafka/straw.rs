@@ -188,7 +188,7 @@ impl Straw {
         for (caller, ask) in std::mem::take(&mut self.waiting) {
             let responses: Vec<_> = ask.topics.iter().map(|asked| self.fetched(asked)).collect();
             if all || responses.iter().any(|answer| !answer.records.is_empty()) {
-                answer(&caller, FetchResponse { responses }, out);
+                answer(&caller, FetchResponse::alone(responses), out);
             } else {
                 self.waiting.push((caller, ask));
             }

@@ -183,6 +183,8 @@ crate::facts! {
         "log-cleaned" => LogCleaned { partition: TopicPartition, kept: u64, of: u64 },
         "log-dir-failed" => LogDirFailed { partition: TopicPartition },
         "segment-not-deleted" => SegmentNotDeleted { partition: TopicPartition, file: Text },
+        "fetch-session-evicted" => FetchSessionEvicted { session: i32, partitions: i32 },
+        "follower-fetch-refused" => FollowerFetchRefused { leader: BrokerId, session: i32, epoch: i32, error: Text },
         "offsets-loading" => OffsetsLoading { partition: TopicPartition, bytes: u64 },
         "offsets-loaded" => OffsetsLoaded { partition: TopicPartition, ms: u64 },
     }

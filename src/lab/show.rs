@@ -54,6 +54,7 @@ pub const SHOWS: &[Row] = &[
     Row { name: "group", usage: "show group GROUP", lines: group },
     Row { name: "timers", usage: "show timers PROCESS", lines: timers },
     Row { name: "log", usage: "show log PROCESS [WORDS]", lines: log },
+    Row { name: "fetch-sessions", usage: "show fetch-sessions BROKER", lines: fetch_sessions },
     Row { name: "laws", usage: "show laws", lines: broken_laws },
 ];
 
@@ -216,6 +217,23 @@ fn of_replicas(lab: &Lab, name: &str, line: impl Fn(&str, &Partition) -> String)
         Some(line(broker, partitions.find(|partition| partition.tp.to_string() == name)?))
     };
     lab.cluster().processes().filter_map(replica).collect()
+}
+
+/// The fetch sessions that a broker keeps: whose each is, which fetch is next, of how many
+/// partitions.
+fn fetch_sessions(lab: &Lab, line: &mut Line) -> Result<Vec<String>, Trouble> {
+    let word = line.word("a broker like broker1")?;
+    let id = lab.cluster().find(&word.text);
+    let broker = id.and_then(|id| lab.cluster().process(id).broker());
+    let broker = broker.ok_or_else(|| word.is_not("the name of a broker"))?;
+    let Some(running) = broker.running() else { return Ok(vec!["off".into()]) };
+    let mut rows = Vec::new();
+    for (number, session) in running.replicas().fetch_sessions().iter() {
+        let whose = if session.is_follower { "follower" } else { "consumer" };
+        let (epoch, size) = (session.epoch, session.size());
+        rows.push(format!("{number} of={whose} epoch={epoch} partitions={size}"));
+    }
+    Ok(rows)
 }
 
 fn printed(lab: &Lab, line: &mut Line) -> Result<Vec<String>, Trouble> {

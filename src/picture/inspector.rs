@@ -13,6 +13,7 @@ use super::story::{self, About};
 use super::target::Target;
 use super::znode_value;
 use crate::kafka::controller::ControllerEvent;
+use crate::kafka::message::{FetchMark, Request, RequestMessage, Response, ResponseMessage};
 use crate::kafka::old_consumer::{Activity, OldConsumer, Standing};
 use crate::kafka::words::{Message, Words};
 use crate::kafka::znodes::consumers::group_offset;
@@ -663,12 +664,37 @@ fn message(run: Run<'_>, flight: &Flight<'_, Message>) -> InspectorPicture {
     };
     let ends = [("page.fact.from", flight.from), ("page.fact.to", flight.to)];
     picture.facts.extend(ends.map(|(key, end)| pointing(key, run.cluster.name(end))));
+    picture.facts.extend(fetch(flight.message).map(|words| fact("page.fact.partitions", words)));
     let verb = |icon, name, key, command| Verb { icon, name: Phrase::key(name), key, command };
     picture.verbs = vec![
         verb(Icon::Kill, "page.verb.drop", 'D', format!("drop message={id}")),
         verb(Icon::Ttl, "page.verb.delay", ' ', format!("delay message={id} by=1s")),
     ];
     picture
+}
+
+/// What a fetch or its answer speaks of: of all partitions, or of what has changed in its session.
+fn fetch(message: &Message) -> Option<Phrase> {
+    let (key, session, count) = match message {
+        Message::Request(RequestMessage { request: Request::Fetch(asked), .. }) => {
+            let key = match asked.mark {
+                FetchMark::NONE => "page.fetch.alone",
+                mark if mark.is_full() => "page.fetch.full",
+                _ => "page.fetch.changes",
+            };
+            (key, asked.mark.session, asked.topics.len())
+        }
+        Message::Response(ResponseMessage { response: Response::Fetch(told), .. }) => {
+            let key = match (told.error, told.session_id) {
+                (Some(_), _) => "page.fetch.refused",
+                (None, 0) => "page.fetch.alone",
+                _ => "page.fetch.changes",
+            };
+            (key, told.session_id, told.responses.len())
+        }
+        _ => return None,
+    };
+    Some(Phrase::key(key).with("session", session).with("n", count))
 }
 
 fn last_part(path: &str) -> &str {

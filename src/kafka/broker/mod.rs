@@ -400,7 +400,7 @@ impl Running {
         for purpose in self.wire.lost(peer) {
             self.call_lost(purpose, site, out);
         }
-        self.replicas.hung_up(peer, &self.cache);
+        self.replicas.hung_up(peer);
         self.held.retain(|(from, _)| *from != peer);
         self.resume_orders(site, out);
     }

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use super::client::{Calls, ClusterView, Occasion};
 use super::error::{Error, Remedy};
+use super::fetch_session::Fetching;
 use super::id::{Generation, MemberId, Offset, TopicName, TopicPartition};
 use super::message::{
     CoordinatorKey, FindCoordinatorRequest, FindCoordinatorResponse, MetadataRequest,
@@ -77,6 +78,8 @@ pub struct Consumer {
     coordinator: Option<ProcessId>,
     member: Membership,
     partitions: OrdMap<TopicPartition, Reading>,
+    /// What each broker knows of what is fetched from it.
+    fetching: OrdMap<ProcessId, Fetching>,
     activity: Activity,
     /// `commitSync()` was called so often and has not returned.
     commits_asked: u32,
@@ -97,6 +100,7 @@ impl Consumer {
             coordinator: None,
             member: Membership::default(),
             partitions: OrdMap::new(),
+            fetching: OrdMap::new(),
             activity: Activity::Polling,
             commits_asked: 0,
             metadata_wanted: true,
@@ -165,7 +169,9 @@ impl Consumer {
             }
             (Purpose::FetchOffsets, Response::OffsetFetch(told)) => self.offsets_told(told, out),
             (Purpose::ListOffsets, Response::ListOffsets(told)) => self.positions_told(told, out),
-            (Purpose::Fetch(asked), Response::Fetch(told)) => self.fetched(&asked, told, out),
+            (Purpose::Fetch(asked), Response::Fetch(told)) => {
+                self.fetched(from, &asked, told, out);
+            }
             // Real: an answer comes on the connection that asked; here one meant for an earlier
             // life of this process can come on the next connection, because a link is one path.
             _ => {}
@@ -180,9 +186,11 @@ impl Consumer {
         for purpose in self.calls.lost(peer) {
             match purpose {
                 Purpose::Join | Purpose::Sync => self.member.must_rejoin(Standing::Unjoined),
-                Purpose::Fetch(_) | Purpose::ListOffsets | Purpose::Metadata => {
+                Purpose::Fetch(_) => {
+                    self.fetching.get_mut(&peer).into_iter().for_each(Fetching::lost);
                     self.metadata_wanted = true;
                 }
+                Purpose::ListOffsets | Purpose::Metadata => self.metadata_wanted = true,
                 _ => {}
             }
         }

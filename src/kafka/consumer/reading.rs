@@ -10,7 +10,7 @@ use crate::kafka::client::Shown;
 use crate::kafka::error::{Error, Remedy};
 use crate::kafka::id::{BrokerId, LeaderEpoch, Offset, ProducerId, TopicPartition};
 use crate::kafka::message::{
-    FetchPartition, FetchRequest, FetchResponse, ListOffsetsAt, ListOffsetsRequest,
+    FetchPartition, FetchResponse, ListOffsetsAt, ListOffsetsRequest,
     ListOffsetsResponse, OffsetFetchRequest, OffsetFetchResponse, PartitionFetchResponse,
     TransactionResult,
 };
@@ -241,13 +241,11 @@ impl Consumer {
         }
         for (leader, topics) in to_fetch {
             let asked = topics.iter().map(|t| (t.partition.clone(), t.fetch_offset)).collect();
-            let request = FetchRequest {
-                replica_id: BrokerId::NONE,
-                max_wait: self.settings.fetch_max_wait,
-                min_bytes: self.settings.fetch_min_bytes,
-                isolation_level: self.settings.isolation_level,
-                topics,
-            };
+            let settings = &self.settings;
+            let who = (BrokerId::NONE, settings.isolation_level);
+            let how = (settings.fetch_max_wait, settings.fetch_min_bytes);
+            let fetching = self.fetching.entry(leader).or_default();
+            let request = fetching.ask(who, how, topics, settings.release);
             let within = self.settings.request_timeout;
             self.calls.make(Purpose::Fetch(asked), (leader, within), request, out);
         }
@@ -275,10 +273,17 @@ impl Consumer {
 
     pub(super) fn fetched(
         &mut self,
+        from: ProcessId,
         asked: &[(TopicPartition, Offset)],
         told: FetchResponse,
         out: &mut Outbox<'_, Words>,
     ) {
+        let refused = self.fetching.entry(from).or_default().answered(&told).err();
+        if let Some((mark, error)) = refused {
+            let (leader, error) = (self.view.broker(from), error.name(self.settings.release));
+            let (session, epoch) = (mark.session, mark.epoch);
+            out.tell(ConsumerFact::FetchSessionRefused { leader, session, epoch, error });
+        }
         for answer in told.responses {
             let from = asked.iter().find(|(partition, _)| *partition == answer.partition);
             let Some((_, from)) = from else { continue };

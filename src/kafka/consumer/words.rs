@@ -258,6 +258,8 @@ crate::facts! {
         "partitions-lost" => PartitionsLost { partitions: Partitions },
         "no-committed-offset" => NoCommittedOffset { partition: TopicPartition },
         "position-reset" => PositionReset { partition: TopicPartition, offset: Offset },
+        "fetch-session-refused" =>
+            FetchSessionRefused { leader: BrokerId, session: i32, epoch: i32, error: &'static str },
         "record-read" =>
             RecordRead { partition: TopicPartition, offset: Offset, key: Shown, value: Shown },
         "offsets-sent" => OffsetsSent { partitions: Partitions },

@@ -461,7 +461,7 @@ impl Turn<'_, '_> {
                 records,
             }
         };
-        FetchResponse { responses: request.topics.iter().map(one).collect() }
+        FetchResponse::alone(request.topics.iter().map(one).collect())
     }
 
     // Source: KafkaRequestHandlers.handleOffsetRequest, Log.getOffsetsBefore (0.7.2)

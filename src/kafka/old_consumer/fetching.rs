@@ -13,7 +13,7 @@ use crate::kafka::client::{BROKER_TO_ASK, Shown, drawn};
 use crate::kafka::error::Error;
 use crate::kafka::id::{BrokerId, Offset, TopicName, TopicPartition};
 use crate::kafka::message::{
-    FetchPartition, FetchRequest, FetchResponse, Isolation, ListOffsetsAt, ListOffsetsRequest,
+    FetchMark, FetchPartition, FetchRequest, FetchResponse, Isolation, ListOffsetsAt, ListOffsetsRequest,
     ListOffsetsResponse, MetadataRequest, MetadataResponse, PartitionFetchResponse,
 };
 use crate::kafka::record::Record;
@@ -218,6 +218,8 @@ impl OldConsumer {
             partition: tp,
         };
         let request = FetchRequest {
+            mark: FetchMark::NONE,
+            forgotten: Vec::new(),
             isolation_level: Isolation::ReadUncommitted,
             replica_id: BrokerId::NONE,
             max_wait: self.settings.fetch_wait_max,

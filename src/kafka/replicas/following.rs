@@ -11,7 +11,7 @@ use crate::kafka::broker::Turn;
 use crate::kafka::error::Error;
 use crate::kafka::id::{BrokerId, Offset, TopicName, TopicPartition};
 use crate::kafka::message::{
-    FetchPartition, FetchRequest, FetchResponse, Isolation, PartitionFetchResponse,
+    FetchPartition, FetchResponse, Isolation, PartitionFetchResponse,
 };
 use crate::kafka::partition::Partition;
 use crate::kafka::release::Release;
@@ -101,18 +101,19 @@ impl Replicas {
         }
         fetcher.busy = true;
         fetcher.asked.clear();
-        let request = FetchRequest {
-            isolation_level: Isolation::ReadUncommitted,
-            replica_id: self.me,
-            max_wait: turn.settings.replica_fetch_wait_max,
-            min_bytes: turn.settings.replica_fetch_min_bytes,
-            topics,
-        };
+        let who = (self.me, Isolation::ReadUncommitted);
+        let how =
+            (turn.settings.replica_fetch_wait_max, turn.settings.replica_fetch_min_bytes);
+        let request = fetcher.fetching.ask(who, how, topics, turn.settings.release);
         turn.wire.call(fetcher.leader.process, Purpose::Fetch(leader), request, turn.out);
     }
 
-    /// The fetcher has waited after a failure.
+    /// The fetcher has waited after a failure, or for a partition that was refused; meanwhile it
+    /// may have begun to fetch others.
     pub fn fetch_again(&mut self, leader: BrokerId, turn: &mut Turn<'_, '_>) {
+        if turn.wire.is_calling(Purpose::Fetch(leader)) {
+            return;
+        }
         if let Some(fetcher) = self.fetchers.get_mut(&leader) {
             fetcher.busy = false;
             self.fetch_from(leader, turn);
@@ -122,7 +123,8 @@ impl Replicas {
     /// The connection to a leader has broken.
     pub fn fetch_lost(&mut self, leader: BrokerId, turn: &mut Turn<'_, '_>) {
         self.ends.ending.remove(&leader);
-        if self.fetchers.contains_key(&leader) {
+        if let Some(fetcher) = self.fetchers.get_mut(&leader) {
+            fetcher.fetching.lost();
             let backoff = turn.settings.replica_fetch_backoff;
             turn.out.arm(BrokerTimer::FetchBackoff(leader), backoff);
         }
@@ -135,6 +137,11 @@ impl Replicas {
         let Some(fetcher) = self.fetchers.get_mut(&leader) else { return };
         fetcher.busy = false;
         let asked = std::mem::take(&mut fetcher.asked);
+        if let Err((mark, error)) = fetcher.fetching.answered(&response) {
+            let (session, epoch) = (mark.session, mark.epoch);
+            let error = error.name(turn.settings.release).into();
+            turn.out.tell(BrokerFact::FollowerFetchRefused { leader, session, epoch, error });
+        }
         let later = turn.out.now() + turn.settings.replica_fetch_backoff;
         for answer in response.responses {
             let Some(&since) = fetcher.partitions.get(&answer.partition) else { continue };

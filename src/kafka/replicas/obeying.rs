@@ -11,6 +11,7 @@ use crate::kafka::control::{
     StopReplicaResponse, Stopping,
 };
 use crate::kafka::error::Error;
+use crate::kafka::fetch_session::Fetching;
 use crate::kafka::id::{BrokerId, CONSUMER_OFFSETS, Offset};
 use crate::kafka::id::{TRANSACTION_STATE, TopicPartition};
 use crate::kafka::log::PartitionLog;
@@ -172,6 +173,7 @@ impl Replicas {
             let fetcher = self.fetchers.entry(leader.id).or_insert_with(|| Fetcher {
                 leader: leader.clone(),
                 partitions: Arc::default(),
+                fetching: Fetching::default(),
                 busy: false,
                 asked: OrdMap::new(),
             });

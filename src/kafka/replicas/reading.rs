@@ -7,12 +7,13 @@ use std::sync::Arc;
 use super::{Replicas, WaitingFetch};
 use crate::kafka::broker::Turn;
 use crate::kafka::error::Error;
+use crate::kafka::fetch_session::has_news;
 use crate::kafka::id::{BrokerId, Offset, TopicPartition};
 use crate::kafka::message::{
     FetchPartition, FetchRequest, FetchResponse, Isolation, ListOffsetsAt, ListOffsetsRequest,
     ListOffsetsResponse, PartitionFetchResponse,
 };
-use crate::kafka::partition::{Partition, Role};
+use crate::kafka::partition::Partition;
 use crate::kafka::release::Release;
 use crate::kafka::wire::Caller;
 use crate::sim::Span;
@@ -20,6 +21,10 @@ use crate::sim::Span;
 impl Replicas {
     /// Takes a fetch of a follower or a consumer.
     pub fn fetch(&mut self, caller: Caller, request: FetchRequest, turn: &mut Turn<'_, '_>) {
+        let request = match self.sessions.take(request, turn.out.now()) {
+            Ok(request) => request,
+            Err(error) => return turn.answer(caller, FetchResponse::refused(error)),
+        };
         let is_ready = match request.replica_id {
             BrokerId::NONE => self.is_ready(&request, turn),
             _ => self.note_fetches(&request, turn),
@@ -61,37 +66,28 @@ impl Replicas {
         request: &FetchRequest,
         turn: &mut Turn<'_, '_>,
     ) {
-        let follower = request.replica_id;
+        let session = self.sessions.of(request.mark);
         let mut responses = Vec::new();
         for asked in &request.topics {
             let partition = self.partitions.get(&asked.partition);
-            let told = partition.and_then(|partition| partition.told_hw(follower));
-            let has_news = |partition: &Arc<Partition>| {
-                told != Some(partition.hw)
-                    || asked.fetch_offset != partition.log.end()
-                    || answers_otherwise(partition, asked, turn.settings.release)
+            let told = session.and_then(|session| session.told(&asked.partition));
+            // For most of what a follower has wholly there is no need to look further.
+            let is_quiet = |partition: &Arc<Partition>| {
+                request.replica_id != BrokerId::NONE
+                    && told == Some((partition.hw, partition.log.start()))
+                    && asked.fetch_offset == partition.log.end()
+                    && !answers_otherwise(partition, asked, turn.settings.release)
             };
-            // A follower is told only of partitions of which there is something to tell.
-            // Source: FetchSession (KIP-227): CachedPartition.maybeUpdateResponseData
-            if partition.is_none_or(has_news) {
+            if !partition.is_some_and(is_quiet) {
                 let answer = read(partition, asked, request, turn);
-                if told.is_some_and(|told| told != answer.high_watermark) {
-                    self.note_told(follower, &answer);
+                if session.is_none() || has_news(&answer, told) {
+                    responses.push(answer);
                 }
-                responses.push(answer);
             }
         }
-        let response = FetchResponse { responses };
+        let slots = turn.settings.max_incremental_fetch_session_cache_slots;
+        let response = self.sessions.answer(request, responses, slots, turn.out);
         turn.answer(caller, response);
-    }
-
-    fn note_told(&mut self, id: BrokerId, answer: &PartitionFetchResponse) {
-        if let Some(partition) = self.partitions.get_mut(&answer.partition)
-            && let Role::Leader(leading) = &mut Arc::make_mut(partition).role
-            && let Some(follower) = leading.follower_mut(id)
-        {
-            follower.told_hw = answer.high_watermark;
-        }
     }
 
     /// Answers where logs begin and end.
@@ -118,19 +114,6 @@ impl Replicas {
         };
         let topics = request.topics.iter().map(|(tp, at)| (tp.clone(), find(tp, *at)));
         ListOffsetsResponse { topics: topics.collect() }
-    }
-
-    pub(super) fn forget_told(&mut self, id: BrokerId) {
-        let followed = self.partitions.values().filter(|p| p.replicas.contains(&id));
-        let followed: Vec<TopicPartition> = followed.map(|p| p.tp.clone()).collect();
-        for tp in followed {
-            let partition = self.partitions.get_mut(&tp).expect("it was just there");
-            if let Role::Leader(leading) = &mut Arc::make_mut(partition).role
-                && let Some(follower) = leading.follower_mut(id)
-            {
-                follower.told_hw = Offset::NONE;
-            }
-        }
     }
 }
 

@@ -6,7 +6,6 @@ use super::reading::{has_some, reader_of};
 use super::{Replicas, Waiter, WaitingFetch, WaitingProduce};
 use crate::kafka::broker::Turn;
 use crate::kafka::id::TopicPartition;
-use crate::kafka::metadata_cache::MetadataCache;
 use crate::kafka::words::BrokerTimer;
 use crate::sim::{ProcessId, SimTime};
 
@@ -74,12 +73,8 @@ impl Replicas {
         }
     }
 
-    /// A process that waited is gone. If it was a follower, it has to be told of HWs anew.
-    pub fn hung_up(&mut self, process: ProcessId, cache: &MetadataCache) {
-        let follower = cache.brokers().iter().find(|broker| broker.process == process);
-        if let Some(follower) = follower.map(|broker| broker.id) {
-            self.forget_told(follower);
-        }
+    /// A process that waited is gone.
+    pub fn hung_up(&mut self, process: ProcessId) {
         self.fetches.retain(|_, waiting| waiting.caller.process != process);
         self.produces.retain(|_, waiting| match &waiting.waiter {
             Waiter::Client(caller) => caller.process != process,

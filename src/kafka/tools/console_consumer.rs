@@ -14,7 +14,7 @@ use crate::kafka::consumer::Reading;
 use crate::kafka::consumer::words::ConsumerSettings;
 use crate::kafka::id::{BrokerId, GroupId, Offset, TopicName, TopicPartition};
 use crate::kafka::message::{
-    ConsumerGroupHeartbeatRequest, FetchPartition, FetchRequest, Isolation, ListOffsetsAt, Response,
+    ConsumerGroupHeartbeatRequest, FetchMark, FetchPartition, FetchRequest, Isolation, ListOffsetsAt, Response,
 };
 use crate::kafka::record::{Content, Record};
 use crate::kafka::release::Release;
@@ -325,6 +325,8 @@ impl Reader {
             partition_max_bytes: 1 << 20,
         };
         let request = FetchRequest {
+            mark: FetchMark::NONE,
+            forgotten: Vec::new(),
             isolation_level: self.isolation,
             replica_id: BrokerId::NONE,
             max_wait: Span::ms(500),
