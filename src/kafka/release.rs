@@ -308,6 +308,13 @@ impl Release {
         self >= Release::V1_1_1
     }
 
+    /// Whether each broker takes its blocks of producer ids in ZooKeeper itself, the first one at
+    /// its start. Later it asks the controller.
+    // Source: ProducerIdManager (0.11), KAFKA-12620 (3.0); start-three-brokers.2.3.1, 1 to 3
+    pub fn brokers_take_producer_ids(self) -> bool {
+        self >= Release::V1_1_1 && self <= Release::V2_8_2
+    }
+
     /// Whether a fetch says what has changed since the one before, and its answer too.
     // Source: KIP-227 (1.1)
     pub fn fetches_are_in_sessions(self) -> bool {

@@ -14,13 +14,14 @@ use super::{Running, Site, Turn, turn};
 use crate::kafka::Error;
 use crate::kafka::admin::{CreatePartitionsResponse, DeleteTopicsResponse, Refusal};
 use crate::kafka::control::AllocateProducerIdsRequest;
-use crate::kafka::id::{ProducerEpoch, ProducerId, TopicName};
+use crate::kafka::id::{BrokerId, ProducerEpoch, ProducerId, TopicName};
 use crate::kafka::message::{InitProducerIdResponse, Request};
 use crate::kafka::wire::{Caller, Purpose};
 use crate::kafka::words::{BrokerTimer, Words};
-use crate::kafka::znodes::{self, ConfigType};
-use crate::kafka::zookeeper::{Asker, Replies, found};
+use crate::kafka::znodes::{self, ConfigType, ProducerIdBlock};
+use crate::kafka::zookeeper::{Asker, Replies, Reply, data, found};
 use crate::sim::{OrdMap, Outbox, SimTime, Span};
+use crate::zk::reply::Error as ZkError;
 use crate::zk::request::Op;
 
 mod alter;
@@ -46,6 +47,8 @@ enum Errand {
     Describe(alter::Describe),
     /// Changes settings.
     Alter(alter::Alter),
+    /// Takes a block of producer ids: reads which was taken last, or writes this one.
+    Block(Option<ProducerIdBlock>),
 }
 
 /// A client that waits until this broker knows what has come of its errand.
@@ -124,9 +127,7 @@ impl Errands {
         self.arm(turn);
     }
 
-    /// Gives a producer id out, or asks the controller for a block first.
-    // Real: from 0.11 to 2.8 each broker takes its blocks in ZooKeeper, the first when it starts;
-    // here it asks the controller, as from 3.0 on, because nobody but ZooKeeper's log tells.
+    /// Gives a producer id out, or looks for a block first.
     // Source: RPCProducerIdManager.generateProducerId
     fn producer_id(&mut self, caller: Caller, turn: &mut Turn<'_, '_>) {
         self.producers.push_back(caller);
@@ -159,7 +160,16 @@ impl Errands {
         }
     }
 
+    /// This broker may give out the ids of a block.
+    pub(super) fn own(&mut self, block: ProducerIdBlock) {
+        self.ids = Some((block.start.0, block.end.0 + 1));
+    }
+
     fn ask_block(&mut self, turn: &mut Turn<'_, '_>) {
+        if turn.settings.release.brokers_take_producer_ids() {
+            self.asks_block = true;
+            return self.read_block(turn);
+        }
         let Some(controller) = turn.cache.broker(turn.cache.controller()) else {
             return turn.out.arm(BrokerTimer::Errands, Span::ms(100));
         };
@@ -169,6 +179,44 @@ impl Errands {
             broker_epoch: turn.broker_epoch,
         };
         turn.wire.call(controller.process, Purpose::AllocateProducerIds, request, turn.out);
+    }
+
+    fn read_block(&mut self, turn: &mut Turn<'_, '_>) {
+        let read = turn.zk.get_data(znodes::producer_id_block());
+        self.ask_for_block(None, read, turn);
+    }
+
+    fn ask_for_block(
+        &mut self,
+        block: Option<ProducerIdBlock>,
+        op: Op,
+        turn: &mut Turn<'_, '_>,
+    ) {
+        let number = self.begin(Errand::Block(block));
+        let asked = turn.zk.ask(Asker::Errand(number), vec![op], turn.out);
+        assert!(asked, "there is something to ask");
+    }
+
+    // Source: ProducerIdManager.getNewProducerIdBlock (0.11)
+    fn block_answered(
+        &mut self,
+        block: Option<ProducerIdBlock>,
+        reply: &Reply,
+        turn: &mut Turn<'_, '_>,
+    ) {
+        match (block, reply) {
+            (_, Err(ZkError::NoNode)) => self.block_lost(turn),
+            (None, Ok(_)) => {
+                let (block, write) = next_block(reply, turn.settings.broker_id);
+                self.ask_for_block(Some(block), write, turn);
+            }
+            (Some(block), Ok(_)) => {
+                self.asks_block = false;
+                self.own(block);
+                self.give_ids(turn);
+            }
+            (_, Err(_)) => self.read_block(turn),
+        }
     }
 
     pub(super) fn block_allocated(
@@ -255,6 +303,9 @@ impl Running {
             Some(Errand::Delete(delete)) => self.deleted(number, delete, &replies, site, out),
             Some(Errand::Describe(describe)) => self.described(describe, &replies, site, out),
             Some(Errand::Alter(alter)) => self.altered(number, alter, &replies, site, out),
+            Some(Errand::Block(block)) => {
+                self.errands.block_answered(block, &replies[0], turn!(self, site, out));
+            }
         }
     }
 
@@ -269,6 +320,16 @@ impl Running {
         self.errands.open.insert(number, errand);
         self.go(number, ops, site, out);
     }
+}
+
+/// The block after the one that was read, for that broker, and the write that takes it, which is
+/// refused if another broker was faster.
+pub(super) fn next_block(read: &Reply, broker: BrokerId) -> (ProducerIdBlock, Op) {
+    let (path, read) = (znodes::producer_id_block(), data(read));
+    let last = read.and_then(|(last, _)| ProducerIdBlock::decode(last));
+    let block = ProducerIdBlock::after(last, broker);
+    let version = read.map_or(0, |(_, stat)| stat.version);
+    (block, Op::SetData { path, data: block.encode(), version })
 }
 
 /// Whether this broker knows what is waited for.

@@ -6,11 +6,12 @@
 
 use std::sync::Arc;
 
+use super::errand::next_block;
 use super::{Disk, Phase, Running, Site, Turn, turn};
 use crate::kafka::controller::{ControllerEvent, Registered};
-use crate::kafka::id::{BrokerId, CONSUMER_OFFSETS};
+use crate::kafka::id::{BrokerId, CONSUMER_OFFSETS, TRANSACTION_STATE};
 use crate::kafka::words::{BrokerFact, BrokerTimer, Text, Words};
-use crate::kafka::znodes::{self, ConfigType};
+use crate::kafka::znodes::{self, ConfigType, ProducerIdBlock};
 use crate::kafka::zookeeper::{Asker, Heard, Replies, children, create, found};
 use crate::sim::{Draw, Outbox};
 use crate::zk::path::Path;
@@ -49,6 +50,10 @@ pub enum Step {
     InTheWay,
     /// That what is in the way goes (0.8).
     Backoff,
+    /// How many partitions groups have, and which block of producer ids was taken last (to 2.8).
+    IdBlock,
+    /// Whether this block could be taken.
+    IdBlockTaken(ProducerIdBlock),
     /// How many partitions groups and transactions have.
     InternalTopics,
     /// Which settings have been changed, and all that there are.
@@ -107,6 +112,8 @@ impl Running {
             Step::Brokers => self.read_broker_data(replies, site, out),
             Step::BrokerData => self.register(site, out),
             Step::Registration | Step::InTheWay => self.registered(&step, replies, site, out),
+            Step::IdBlock => self.take_id_block(replies, site, out),
+            Step::IdBlockTaken(block) => self.id_block_taken(block, replies, out),
             Step::InternalTopics => self.watch_configs(out),
             Step::ConfigWatchers => self.read_configs(replies, site, out),
             Step::AllConfigs => self.configs_read(site, out),
@@ -316,9 +323,35 @@ impl Running {
             return self.serve(site, out);
         }
         self.controller.put(ControllerEvent::Startup, turn!(self, site, out));
-        let topics = [CONSUMER_OFFSETS, "__transaction_state"];
-        let reads = topics.map(|topic| self.zk.get_data(znodes::topic(&topic.into())));
-        self.step(Step::InternalTopics, reads.to_vec(), out);
+        let offsets = self.zk.get_data(znodes::topic(&CONSUMER_OFFSETS.into()));
+        if site.settings.release.brokers_take_producer_ids() {
+            let block = self.zk.get_data(znodes::producer_id_block());
+            return self.step(Step::IdBlock, vec![offsets, block], out);
+        }
+        let transactions = self.zk.get_data(znodes::topic(&TRANSACTION_STATE.into()));
+        self.step(Step::InternalTopics, vec![offsets, transactions], out);
+    }
+
+    // Source: ProducerIdManager.getNewProducerIdBlock (0.11)
+    fn take_id_block(&mut self, replies: &Replies, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        let last = replies.last().expect("the block was asked for");
+        let (block, write) = next_block(last, site.settings.broker_id);
+        self.step(Step::IdBlockTaken(block), vec![write], out);
+    }
+
+    fn id_block_taken(
+        &mut self,
+        block: ProducerIdBlock,
+        replies: &Replies,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        if replies[0].is_err() {
+            let read = self.zk.get_data(znodes::producer_id_block());
+            return self.step(Step::IdBlock, vec![read], out);
+        }
+        self.errands.own(block);
+        let read = self.zk.get_data(znodes::topic(&TRANSACTION_STATE.into()));
+        self.step(Step::InternalTopics, vec![read], out);
     }
 
     // Source: DynamicConfigManager.startup
