@@ -401,12 +401,14 @@ fn dumped(
 ) -> Result<String, Refusal> {
     let name = ProcessName(format!("broker{id}").into());
     let process = cluster.process(known(cluster, &name)?);
-    let running = process.broker().and_then(|broker| broker.running());
+    let broker = process.broker();
+    let release = broker.map_or(Release::V3_9_1, |broker| broker.settings().release);
+    let running = broker.and_then(|broker| broker.running());
     let running = running.ok_or_else(|| Refusal::Off(name.clone()))?;
     let replica = running.replicas().partition(&partition);
     let replica = replica.ok_or_else(|| Refusal::NoLog(name, partition.to_string().into()))?;
     let batches: Vec<_> = replica.log.batches().collect();
-    Ok(dump_log::dump(id, &partition, &batches, records))
+    Ok(dump_log::dump(id, &partition, &batches, records, release))
 }
 
 /// A name for the process of a tool that nobody has yet.

@@ -309,7 +309,7 @@ pub const COMMANDS: &[Row] = &[
     tool!("echo", "WORD|nc SERVER 2181", "srvr | nc zk1 2181"),
     tool!(
         "kafka-preferred-replica-election",
-        "[--json JSON] (to 2.3.1)",
+        "[--json JSON] (to 2.8.2)",
         "--json \"{\\\"partitions\\\":[{\\\"topic\\\":\\\"orders\\\",\\\"partition\\\":0}]}\""
     ),
     tool!(
@@ -322,10 +322,20 @@ pub const COMMANDS: &[Row] = &[
         "--topic TOPIC [--partitions N,N…] [--time -1|-2|MS]",
         "--topic orders --time -2"
     ),
+    tool!(
+        "kafka-log-dirs",
+        "--describe [--topic-list TOPIC,…] [--broker-list ID,…] (from 1.1.1 on)",
+        "--describe --topic-list orders"
+    ),
+    tool!(
+        "kafka-delete-records",
+        "--offset-json JSON (from 1.1.1 on)",
+        "--offset-json \"{\\\"partitions\\\":[{\\\"topic\\\":\\\"orders\\\",\\\"partition\\\":0,\\\"offset\\\":5}]}\""
+    ),
     tool!("ConsumerOffsetChecker", "--group GROUP [--topic TOPIC,…] (to 1.1.1)", "--group g1"),
     tool!(
         "kafka-configs",
-        "--alter|--describe --topic TOPIC|--broker ID|--broker-defaults\
+        "--alter|--describe [--all] --topic TOPIC|--broker ID|--broker-defaults\
          |--entity-type topics|brokers [--entity-name NAME|--entity-default] [--add-config NAME=VALUE,…] [--delete-config NAME,…]",
         "--alter --entity-type topics --entity-name orders --add-config \"min.insync.replicas=2\""
     ),
@@ -396,6 +406,8 @@ const CLASSES: &[(&str, &str)] = &[
     ("ConsoleConsumer", "kafka-console-consumer"),
     ("ConsoleProducer", "kafka-console-producer"),
     ("DumpLogSegments", "kafka-dump-log"),
+    ("LogDirsCommand", "kafka-log-dirs"),
+    ("DeleteRecordsCommand", "kafka-delete-records"),
 ];
 
 impl Command {

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::error::Error;
-use super::id::{BrokerId, TopicName, TopicPartition};
+use super::id::{BrokerId, Offset, TopicName, TopicPartition};
 use super::znodes::{ConfigType, DEFAULT_ENTITY};
 use crate::sim::{OrdMap, Span};
 
@@ -96,6 +96,44 @@ impl ConfigResource {
 pub struct DescribeConfigsRequest {
     /// Whose.
     pub resources: Vec<ConfigResource>,
+    /// Which of them.
+    pub which: WhichConfigs,
+}
+
+/// Asks how large the logs on a broker's disk are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DescribeLogDirsRequest;
+
+/// How large they are.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DescribeLogDirsResponse {
+    /// Bytes by partition.
+    pub logs: Vec<(TopicPartition, u64)>,
+}
+
+/// Asks leaders to begin logs later.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DeleteRecordsRequest {
+    /// The first offset that stays; -1 for the HW.
+    pub partitions: Vec<(TopicPartition, Offset)>,
+}
+
+/// Where logs begin now.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DeleteRecordsResponse {
+    /// The first offset that is there, or why nothing was deleted.
+    pub partitions: Vec<(TopicPartition, Result<Offset, Error>)>,
+}
+
+/// Which settings somebody asks for.
+// Real: a broker tells all, and who asks picks; here what is a default is told only where it is
+// wanted, because it is long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WhichConfigs {
+    /// Those that are not defaults.
+    Set,
+    /// All.
+    All,
 }
 
 /// Where a setting's value comes from.

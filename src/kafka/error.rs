@@ -105,6 +105,8 @@ errors! {
     NotController = 41, "NOT_CONTROLLER", "NotControllerException", Refresh;
     /// The request makes no sense.
     InvalidRequest = 42, "INVALID_REQUEST", "InvalidRequestException", Fail;
+    /// A policy forbids it.
+    PolicyViolation = 44, "POLICY_VIOLATION", "PolicyViolationException", Fail;
     /// The release of the broker does not know this.
     UnsupportedVersion = 35, "UNSUPPORTED_VERSION", "UnsupportedVersionException", Fail;
     /// A batch is missing before this one.

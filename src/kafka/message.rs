@@ -11,8 +11,9 @@ use std::sync::Arc;
 
 use super::admin::{
     AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse,
-    CreatePartitionsRequest, CreatePartitionsResponse, DeleteTopicsRequest, DeleteTopicsResponse,
-    DescribeConfigsRequest, DescribeConfigsResponse, ElectLeadersRequest, ElectLeadersResponse,
+    CreatePartitionsRequest, CreatePartitionsResponse, DeleteRecordsRequest, DeleteRecordsResponse,
+    DeleteTopicsRequest, DeleteTopicsResponse, DescribeConfigsRequest, DescribeConfigsResponse,
+    DescribeLogDirsRequest, DescribeLogDirsResponse, ElectLeadersRequest, ElectLeadersResponse,
     IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse,
     ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse,
 };
@@ -136,6 +137,10 @@ calls! {
     DeleteTopics(DeleteTopicsRequest) -> DeleteTopicsResponse, "delete-topics";
     /// Settings.
     DescribeConfigs(DescribeConfigsRequest) -> DescribeConfigsResponse, "describe-configs";
+    /// How large logs are.
+    DescribeLogDirs(DescribeLogDirsRequest) -> DescribeLogDirsResponse, "describe-log-dirs";
+    /// Logs that are to begin later.
+    DeleteRecords(DeleteRecordsRequest) -> DeleteRecordsResponse, "delete-records";
     /// Changes of settings.
     IncrementalAlterConfigs(IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse, "incremental-alter-configs";
     /// Elections wanted.

@@ -31,20 +31,23 @@ impl MessageFormat {
     }
 }
 
-/// The bytes of a batch. In batches: 61 of overhead, and its records. Before, each record has its
-/// offset and size (12), then checksum, magic, attributes, the lengths of key and value (14), and
-/// in 0.10 its time (8).
-// Source: DefaultRecordBatch.RECORD_BATCH_OVERHEAD; Records.LOG_OVERHEAD,
-// LegacyRecord.RECORD_OVERHEAD_V0, RECORD_OVERHEAD_V1
+/// The bytes of a batch: 61 of overhead and its records; before there were batches, those of its
+/// messages.
+// Source: DefaultRecordBatch.RECORD_BATCH_OVERHEAD
 pub fn batch_size(batch: &RecordBatch, format: MessageFormat) -> u64 {
-    let overhead = match format {
-        MessageFormat::V0 => 26,
-        MessageFormat::V1 => 34,
-        MessageFormat::V2 => return in_batches(batch),
-    };
+    match format {
+        MessageFormat::V2 => in_batches(batch),
+        _ => batch.records.iter().map(|record| message_size(record, format)).sum(),
+    }
+}
+
+/// The bytes of a record that is a message of its own: offset and size (12), then checksum, magic,
+/// attributes, the lengths of key and value (14), and in 0.10 its time (8).
+// Source: Records.LOG_OVERHEAD, LegacyRecord.RECORD_OVERHEAD_V0, RECORD_OVERHEAD_V1
+pub fn message_size(record: &Record, format: MessageFormat) -> u64 {
+    let overhead = if format == MessageFormat::V0 { 26 } else { 34 };
     let content = |content: &Option<Content>| content.as_ref().map_or(0, content_size);
-    let size = |record: &Record| overhead + content(&record.key) + content(&record.value);
-    batch.records.iter().map(size).sum()
+    overhead + content(&record.key) + content(&record.value)
 }
 
 fn in_batches(batch: &RecordBatch) -> u64 {

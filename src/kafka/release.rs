@@ -45,6 +45,17 @@ releases! {
     V3_9_1 = "3.9.1";
 }
 
+/// How a dump of a log shows the records of groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DumpedOffsets {
+    /// `offset::g:orders:0`.
+    Plain,
+    /// `offset_commit::group=g,partition=orders-0`.
+    Named,
+    /// As JSON of their schemas.
+    Schemas,
+}
+
 /// What changed from one release to another, by name.
 impl Release {
     /// The ZooKeeper that it runs with: the one with which it was recorded.
@@ -308,11 +319,35 @@ impl Release {
         self >= Release::V1_1_1
     }
 
+    /// Whether the tool that dumps a log prints a batch, and below it its records; before it is one
+    /// or the other.
+    // Source: DumpLogSegments (1.1), (2.3)
+    pub fn dumps_have_records_below_batches(self) -> bool {
+        self >= Release::V2_3_1
+    }
+
+    /// How that tool prints what groups have in their topic.
+    // Source: DumpLogSegments.OffsetsMessageParser (2.3), (3.9);
+    // GroupMetadataManager.formatRecordKeyAndValue (2.8)
+    pub fn dumped_offsets(self) -> DumpedOffsets {
+        match self {
+            Release::V3_9_1 => DumpedOffsets::Schemas,
+            Release::V2_8_2 => DumpedOffsets::Named,
+            _ => DumpedOffsets::Plain,
+        }
+    }
+
     /// Whether each broker takes its blocks of producer ids in ZooKeeper itself, the first one at
     /// its start. Later it asks the controller.
     // Source: ProducerIdManager (0.11), KAFKA-12620 (3.0); start-three-brokers.2.3.1, 1 to 3
     pub fn brokers_take_producer_ids(self) -> bool {
         self >= Release::V1_1_1 && self <= Release::V2_8_2
+    }
+
+    /// Whether brokers tell how large logs are, and delete records from their beginning on.
+    // Source: KIP-107 (0.11), KIP-113 (1.0)
+    pub fn tools_reach_logs(self) -> bool {
+        self >= Release::V1_1_1
     }
 
     /// Whether a fetch says what has changed since the one before, and its answer too.

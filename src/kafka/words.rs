@@ -179,6 +179,7 @@ crate::facts! {
         "record-stored" => RecordStored { partition: TopicPartition, offset: Offset, value: Shown },
         "log-rolled" => LogRolled { partition: TopicPartition, base: Offset },
         "segments-deleted" => SegmentsDeleted { partition: TopicPartition, segments: i32, start: Offset },
+        "records-deleted" => RecordsDeleted { partition: TopicPartition, start: Offset },
         "log-begun-anew" => LogBegunAnew { partition: TopicPartition, leader: BrokerId, from: Offset, start: Offset },
         "log-cleaned" => LogCleaned { partition: TopicPartition, kept: u64, of: u64 },
         "log-dir-failed" => LogDirFailed { partition: TopicPartition },

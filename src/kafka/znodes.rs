@@ -625,6 +625,15 @@ pub fn decode_partitions(data: &Bytes) -> Option<Vec<TopicPartition>> {
     value.get("partitions")?.as_array()?.iter().map(named_partition).collect()
 }
 
+/// The offsets before which records are to go, of a plan like
+/// `{"partitions":[{"topic":"orders","partition":0,"offset":5}],"version":1}`.
+// Source: DeleteRecordsCommand.parseOffsetJsonStringWithoutDedup
+pub fn decode_offsets(text: &str) -> Option<Vec<(TopicPartition, i64)>> {
+    let value = parsed(&text.into())?;
+    let partitions = value.get("partitions")?.as_array()?.iter();
+    partitions.map(|one| Some((named_partition(one)?, one.get("offset")?.as_i64()?))).collect()
+}
+
 /// The topics that a plan is wanted for: `{"topics":[{"topic":"orders"}],"version":1}`.
 pub fn decode_topics(text: &str) -> Option<Vec<TopicName>> {
     let value = parsed(&text.into())?;

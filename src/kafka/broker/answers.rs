@@ -5,6 +5,7 @@
 
 use super::{Phase, Running, Site, turn};
 use crate::kafka::Error;
+use crate::kafka::admin::DescribeLogDirsResponse;
 use crate::kafka::control::{
     LeaderAndIsrResponse, Order, StopReplicaResponse, UpdateMetadataRequest, UpdateMetadataResponse,
 };
@@ -59,6 +60,14 @@ impl Running {
             Request::Fetch(request) => self.replicas.fetch(caller, request, turn),
             Request::ListOffsets(request) => {
                 let response = self.replicas.list_offsets(&request, turn);
+                self.answer(caller, response, out);
+            }
+            Request::DescribeLogDirs(_) => {
+                let logs = self.replicas.log_sizes(turn.settings.release);
+                self.answer(caller, DescribeLogDirsResponse { logs }, out);
+            }
+            Request::DeleteRecords(request) => {
+                let response = self.replicas.delete_records(request, turn);
                 self.answer(caller, response, out);
             }
             Request::AlterPartition(request) => {

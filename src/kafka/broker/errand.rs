@@ -186,12 +186,7 @@ impl Errands {
         self.ask_for_block(None, read, turn);
     }
 
-    fn ask_for_block(
-        &mut self,
-        block: Option<ProducerIdBlock>,
-        op: Op,
-        turn: &mut Turn<'_, '_>,
-    ) {
+    fn ask_for_block(&mut self, block: Option<ProducerIdBlock>, op: Op, turn: &mut Turn<'_, '_>) {
         let number = self.begin(Errand::Block(block));
         let asked = turn.zk.ask(Asker::Errand(number), vec![op], turn.out);
         assert!(asked, "there is something to ask");

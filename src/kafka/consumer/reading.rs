@@ -10,9 +10,8 @@ use crate::kafka::client::Shown;
 use crate::kafka::error::{Error, Remedy};
 use crate::kafka::id::{BrokerId, LeaderEpoch, Offset, ProducerId, TopicPartition};
 use crate::kafka::message::{
-    FetchPartition, FetchResponse, ListOffsetsAt, ListOffsetsRequest,
-    ListOffsetsResponse, OffsetFetchRequest, OffsetFetchResponse, PartitionFetchResponse,
-    TransactionResult,
+    FetchPartition, FetchResponse, ListOffsetsAt, ListOffsetsRequest, ListOffsetsResponse,
+    OffsetFetchRequest, OffsetFetchResponse, PartitionFetchResponse, TransactionResult,
 };
 use crate::kafka::record::Record;
 use crate::kafka::words::Words;

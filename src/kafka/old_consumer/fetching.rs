@@ -13,8 +13,9 @@ use crate::kafka::client::{BROKER_TO_ASK, Shown, drawn};
 use crate::kafka::error::Error;
 use crate::kafka::id::{BrokerId, Offset, TopicName, TopicPartition};
 use crate::kafka::message::{
-    FetchMark, FetchPartition, FetchRequest, FetchResponse, Isolation, ListOffsetsAt, ListOffsetsRequest,
-    ListOffsetsResponse, MetadataRequest, MetadataResponse, PartitionFetchResponse,
+    FetchMark, FetchPartition, FetchRequest, FetchResponse, Isolation, ListOffsetsAt,
+    ListOffsetsRequest, ListOffsetsResponse, MetadataRequest, MetadataResponse,
+    PartitionFetchResponse,
 };
 use crate::kafka::record::Record;
 use crate::kafka::release::Release;

@@ -10,9 +10,7 @@ use super::keeping::{look_later, tell_of_rolls};
 use crate::kafka::broker::Turn;
 use crate::kafka::error::Error;
 use crate::kafka::id::{BrokerId, Offset, TopicName, TopicPartition};
-use crate::kafka::message::{
-    FetchPartition, FetchResponse, Isolation, PartitionFetchResponse,
-};
+use crate::kafka::message::{FetchPartition, FetchResponse, Isolation, PartitionFetchResponse};
 use crate::kafka::partition::Partition;
 use crate::kafka::release::Release;
 use crate::kafka::segments::LogConfig;
@@ -102,8 +100,7 @@ impl Replicas {
         fetcher.busy = true;
         fetcher.asked.clear();
         let who = (self.me, Isolation::ReadUncommitted);
-        let how =
-            (turn.settings.replica_fetch_wait_max, turn.settings.replica_fetch_min_bytes);
+        let how = (turn.settings.replica_fetch_wait_max, turn.settings.replica_fetch_min_bytes);
         let request = fetcher.fetching.ask(who, how, topics, turn.settings.release);
         turn.wire.call(fetcher.leader.process, Purpose::Fetch(leader), request, turn.out);
     }

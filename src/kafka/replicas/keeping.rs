@@ -5,9 +5,13 @@
 use std::sync::Arc;
 
 use super::Replicas;
+use crate::kafka::admin::{DeleteRecordsRequest, DeleteRecordsResponse};
 use crate::kafka::broker::Turn;
+use crate::kafka::error::Error;
 use crate::kafka::id::{Offset, TopicName, TopicPartition};
 use crate::kafka::partition::Partition;
+use crate::kafka::record_size::batch_size;
+use crate::kafka::release::Release;
 use crate::kafka::segments::{CLEANER_BACKOFF, LogConfig, RETENTION_CHECK, cleans, every};
 use crate::kafka::words::{BrokerFact, BrokerTimer, Text};
 use crate::kafka::znodes::Config;
@@ -68,6 +72,66 @@ impl Replicas {
         if self.looks() {
             turn.out.arm(BrokerTimer::LogRetention, every(RETENTION_CHECK, turn.settings));
         }
+    }
+
+    /// How many bytes each log has.
+    pub fn log_sizes(&self, release: Release) -> Vec<(TopicPartition, u64)> {
+        let format = release.message_format();
+        let size = |partition: &Arc<Partition>| {
+            let batches = partition.log.batches();
+            (partition.tp.clone(), batches.map(|batch| batch_size(batch, format)).sum())
+        };
+        self.partitions.values().map(size).collect()
+    }
+
+    /// Has logs begin later, each from its leader on; followers learn it with their next fetch.
+    // Source: ReplicaManager.deleteRecords, Partition.deleteRecordsOnLeader
+    // Real: it waits for the followers that live, and tells the least of all beginnings; here it
+    // tells its own, because the others come to the same.
+    pub fn delete_records(
+        &mut self,
+        request: DeleteRecordsRequest,
+        turn: &mut Turn<'_, '_>,
+    ) -> DeleteRecordsResponse {
+        let mut partitions = Vec::new();
+        for (tp, offset) in request.partitions {
+            let begun = self.begin_later(&tp, offset, turn);
+            partitions.push((tp, begun));
+        }
+        DeleteRecordsResponse { partitions }
+    }
+
+    fn begin_later(
+        &mut self,
+        tp: &TopicPartition,
+        offset: Offset,
+        turn: &mut Turn<'_, '_>,
+    ) -> Result<Offset, Error> {
+        let looks = self.looks();
+        let config = LogConfig::of(self.config(&tp.topic), turn.settings);
+        let leads = |partition: &&mut Arc<Partition>| partition.leads();
+        let Some(partition) = self.partitions.get_mut(tp).filter(leads) else {
+            return Err(turn.cache.refusal(tp));
+        };
+        if !config.deletes() {
+            return Err(Error::PolicyViolation);
+        }
+        let to = if offset == Offset::NONE { partition.hw } else { offset };
+        if to < Offset(0) || to > partition.hw {
+            return Err(Error::OffsetOutOfRange);
+        }
+        let log = &mut Arc::make_mut(partition).log;
+        if to > log.start() {
+            if log.segments().is_none() {
+                log.keep(config);
+            }
+            log.advance_start(to);
+            turn.out.tell(BrokerFact::RecordsDeleted { partition: tp.clone(), start: to });
+            if !looks {
+                look_later(turn);
+            }
+        }
+        Ok(to)
     }
 
     /// Takes old values of keys out of the logs that are dirty enough.

@@ -92,6 +92,10 @@ impl From<Failure> for Halt {
 fn default_message(error: Error) -> &'static str {
     match error {
         Error::NonEmptyGroup => "The group is not empty.",
+        Error::OffsetOutOfRange => {
+            "The requested offset is not within the range of offsets maintained by the server."
+        }
+        Error::PolicyViolation => "Request parameters do not satisfy the configured policy.",
         Error::GroupIdNotFound => "The group id does not exist.",
         Error::GroupSubscribedToTopic => {
             "Deleting offsets of a topic is forbidden while the consumer group is actively \
@@ -212,6 +216,12 @@ impl<'a> Admin<'a> {
         let request = MetadataRequest { topics, allow_auto_topic_creation: false };
         let answer = answer!(self.any("metadata", request.into())?, Metadata);
         Ok(self.learn(answer))
+    }
+
+    /// Who leads a partition, if it is known and has a leader.
+    pub fn leader(&mut self, tp: &TopicPartition) -> Told<Option<BrokerId>> {
+        let known = self.metadata(Some(vec![tp.topic.clone()]))?;
+        Ok(leader_of(&known, tp))
     }
 
     /// Asks whichever broker is at hand, once it is known who there is.

@@ -14,7 +14,7 @@ use super::topics_in_zookeeper::children_of;
 use super::{Arguments, Door, Usage};
 use crate::kafka::admin::{
     AlterConfigOp, ConfigEntry, ConfigResource, ConfigSource, DescribeConfigsRequest,
-    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsRequest, WhichConfigs,
 };
 use crate::kafka::broker::check_topic_configs;
 use crate::kafka::id::{BrokerId, TopicName};
@@ -56,6 +56,8 @@ enum Entity {
 enum Action {
     Alter,
     Describe,
+    /// With what is set nowhere.
+    DescribeAll,
 }
 
 impl Configs {
@@ -66,7 +68,10 @@ impl Configs {
         door: Door,
     ) -> Result<Configs, Usage> {
         let actions = [("--alter", Action::Alter), ("--describe", Action::Describe)];
-        let action = arguments.one_of(&actions)?;
+        let mut action = arguments.one_of(&actions)?;
+        if action == Action::Describe && arguments.switch("--all") {
+            action = Action::DescribeAll;
+        }
         let entity = entity(action, arguments)?;
         let set = added(&arguments.value("--add-config").unwrap_or_default())?;
         let delete = arguments.value("--delete-config").unwrap_or_default();
@@ -95,7 +100,7 @@ impl Configs {
                 self.alter(one, admin).map(|()| printed.push_str(&done(one, release)))
             }
             (Action::Alter, _) => unreachable!("it was read with a name"),
-            (Action::Describe, _) => self.describe(admin, &mut printed),
+            (Action::Describe | Action::DescribeAll, _) => self.describe(admin, &mut printed),
         };
         match done {
             Ok(()) => Ok(printed),
@@ -113,6 +118,13 @@ impl Configs {
             }
             false => !release.brokers_are_configured_by_themselves(),
         }
+    }
+
+    /// The option that a tool of that release does not know yet, if so.
+    // Source: KIP-524 (2.5)
+    pub(super) fn too_new(&self, release: Release) -> Option<&'static str> {
+        let all = self.action == Action::DescribeAll;
+        (all && !release.tools_tell_what_is_created()).then_some("all")
     }
 
     fn is_of_topics(&self) -> bool {
@@ -133,7 +145,7 @@ impl Configs {
         for resource in self.resources(admin)? {
             match self.are_in_zookeeper(admin.release()) {
                 true => printed.push_str(&describe_from_zookeeper(&resource, admin)?),
-                false => describe(&resource, admin, printed)?,
+                false => describe(&resource, self.action, admin, printed)?,
             }
         }
         Ok(())
@@ -187,7 +199,7 @@ impl Configs {
 
     /// What is to be deleted must be set.
     fn check_deleted(&self, resource: &ConfigResource, admin: &mut Admin<'_>) -> Told<()> {
-        let set = entries(resource, admin)?;
+        let set = entries(resource, WhichConfigs::Set, admin)?;
         let is_set = |name: &Arc<str>| set.iter().any(|entry| entry.name == *name);
         self.refuse_missing(is_set)
     }
@@ -294,7 +306,7 @@ fn entity(action: Action, arguments: &mut Arguments) -> Result<Entity, Usage> {
 }
 
 fn named(kind: &str, name: Option<String>, default: bool, action: Action) -> Result<Entity, Usage> {
-    let describes = action == Action::Describe;
+    let describes = action != Action::Alter;
     let wanted = "--entity-name NAME, or for brokers --entity-default";
     Ok(match (kind, name, default) {
         ("topics", Some(name), false) => Entity::One(ConfigResource::Topic(name.into())),
@@ -335,11 +347,19 @@ fn describe_from_zookeeper(resource: &ConfigResource, admin: &mut Admin<'_>) -> 
 }
 
 // Source: ConfigCommand.describeResourceConfig (3.9), describeBrokerConfig (1.1)
-fn describe(resource: &ConfigResource, admin: &mut Admin<'_>, printed: &mut String) -> Told<()> {
+fn describe(
+    resource: &ConfigResource,
+    action: Action,
+    admin: &mut Admin<'_>,
+    printed: &mut String,
+) -> Told<()> {
     let new = admin.release().tools_tell_what_is_created();
+    let all = action == Action::DescribeAll;
+    let (which, what) =
+        if all { (WhichConfigs::All, "All") } else { (WhichConfigs::Set, "Dynamic") };
     let head = match resource {
-        ConfigResource::Topic(name) => format!("Dynamic configs for topic {name} are:\n"),
-        ConfigResource::Broker(id) if new => format!("Dynamic configs for broker {id} are:\n"),
+        ConfigResource::Topic(name) => format!("{what} configs for topic {name} are:\n"),
+        ConfigResource::Broker(id) if new => format!("{what} configs for broker {id} are:\n"),
         ConfigResource::Broker(id) => format!("Configs for broker {id} are:\n"),
         ConfigResource::AllBrokers => {
             let plural = if new { "s" } else { "" };
@@ -350,7 +370,7 @@ fn describe(resource: &ConfigResource, admin: &mut Admin<'_>, printed: &mut Stri
     if new {
         printed.push_str(&head);
     }
-    let set = entries(resource, admin)?;
+    let set = entries(resource, which, admin)?;
     if !new {
         printed.push_str(&head);
     }
@@ -369,21 +389,27 @@ fn describe(resource: &ConfigResource, admin: &mut Admin<'_>, printed: &mut Stri
     Ok(())
 }
 
-/// What is set for the resource itself.
-fn entries(resource: &ConfigResource, admin: &mut Admin<'_>) -> Told<Vec<ConfigEntry>> {
+/// What is set for the resource itself, or all that it has.
+fn entries(
+    resource: &ConfigResource,
+    which: WhichConfigs,
+    admin: &mut Admin<'_>,
+) -> Told<Vec<ConfigEntry>> {
     let own = match resource {
         ConfigResource::Topic(_) => ConfigSource::DynamicTopic,
         ConfigResource::Broker(_) => ConfigSource::DynamicBroker,
         ConfigResource::AllBrokers => ConfigSource::DynamicDefaultBroker,
     };
-    let request = DescribeConfigsRequest { resources: vec![resource.clone()] };
+    let request = DescribeConfigsRequest { resources: vec![resource.clone()], which };
     let answer = to(admin, resource, "describeConfigs", request.into())?;
     let mut entries = match answer!(answer, DescribeConfigs).results.pop() {
         Some((_, Ok(entries))) => entries,
         Some((_, Err(why))) => return Err(Failure::from(why).into()),
         None => Vec::new(),
     };
-    entries.retain(|entry| entry.config_source == own);
+    if which == WhichConfigs::Set {
+        entries.retain(|entry| entry.config_source == own);
+    }
     Ok(entries)
 }
 

@@ -14,7 +14,8 @@ use crate::kafka::consumer::Reading;
 use crate::kafka::consumer::words::ConsumerSettings;
 use crate::kafka::id::{BrokerId, GroupId, Offset, TopicName, TopicPartition};
 use crate::kafka::message::{
-    ConsumerGroupHeartbeatRequest, FetchMark, FetchPartition, FetchRequest, Isolation, ListOffsetsAt, Response,
+    ConsumerGroupHeartbeatRequest, FetchMark, FetchPartition, FetchRequest, Isolation,
+    ListOffsetsAt, Response,
 };
 use crate::kafka::record::{Content, Record};
 use crate::kafka::release::Release;

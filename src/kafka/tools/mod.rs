@@ -9,6 +9,7 @@ pub mod configs;
 pub mod console_consumer;
 pub mod console_producer;
 pub mod consumer_groups;
+pub mod delete_records;
 pub mod dialogue;
 pub mod dump_log;
 pub mod exception;
@@ -16,6 +17,7 @@ pub mod get_offsets;
 mod groups_in_zookeeper;
 pub mod groups_text;
 pub mod leader_election;
+pub mod log_dirs;
 pub mod netcat;
 pub mod preferred_election;
 mod reassign_in_zookeeper;
@@ -31,10 +33,12 @@ use self::admin::Admin;
 use self::configs::Configs;
 use self::console_consumer::ConsoleConsumer;
 use self::consumer_groups::ConsumerGroups;
+use self::delete_records::DeleteRecords;
 use self::dialogue::{Dialogue, Next, Outcome, Past};
 use self::get_offsets::GetOffsets;
 use self::groups_in_zookeeper::OffsetChecker;
 use self::leader_election::LeaderElection;
+use self::log_dirs::LogDirs;
 use self::netcat::Netcat;
 use self::preferred_election::PreferredElection;
 use self::reassign_partitions::ReassignPartitions;
@@ -62,12 +66,16 @@ pub enum Command {
     ReassignPartitions(ReassignPartitions),
     /// `kafka-console-consumer`.
     ConsoleConsumer(ConsoleConsumer),
-    /// `kafka-preferred-replica-election` (to 2.3).
+    /// `kafka-preferred-replica-election` (to 2.8).
     PreferredElection(PreferredElection),
     /// `ConsumerOffsetChecker` (to 0.8).
     OffsetChecker(OffsetChecker),
     /// `kafka-get-offsets`, or `GetOffsetShell`.
     GetOffsets(GetOffsets),
+    /// `kafka-log-dirs`.
+    LogDirs(LogDirs),
+    /// `kafka-delete-records`.
+    DeleteRecords(DeleteRecords),
 }
 
 /// The tool whose `--zookeeper` says which groups are meant.
@@ -91,12 +99,14 @@ impl Command {
             }
             "kafka-console-consumer" => Command::ConsoleConsumer(ConsoleConsumer::read(arguments)?),
             "kafka-preferred-replica-election" => {
-                Command::PreferredElection(PreferredElection::read(arguments)?)
+                Command::PreferredElection(PreferredElection::read(arguments, door)?)
             }
             get_offsets::SCRIPT | get_offsets::CLASS => {
                 Command::GetOffsets(GetOffsets::read(name, arguments)?)
             }
             "ConsumerOffsetChecker" => Command::OffsetChecker(OffsetChecker::read(arguments)?),
+            "kafka-log-dirs" => Command::LogDirs(LogDirs::read(arguments)?),
+            "kafka-delete-records" => Command::DeleteRecords(DeleteRecords::read(arguments)?),
             _ => return Err(Usage::is_not(name, "a tool of Kafka's")),
         })
     }
@@ -115,6 +125,8 @@ impl Command {
             Command::PreferredElection(tool) => tool.run(admin),
             Command::OffsetChecker(tool) => tool.run(admin),
             Command::GetOffsets(tool) => tool.run(admin),
+            Command::LogDirs(tool) => tool.run(admin),
+            Command::DeleteRecords(tool) => tool.run(admin),
         }
     }
 
@@ -135,7 +147,13 @@ impl Command {
             Command::GetOffsets(tool) => {
                 tool.is_missing(release).then_some("kafka-get-offsets: command not found")
             }
-            Command::PreferredElection(_) => (!release.moves_are_wished_in_zookeeper())
+            Command::LogDirs(_) => {
+                (!release.tools_reach_logs()).then_some("kafka-log-dirs: command not found")
+            }
+            Command::DeleteRecords(_) => {
+                (!release.tools_reach_logs()).then_some("kafka-delete-records: command not found")
+            }
+            Command::PreferredElection(_) => (!release.tools_know_zookeeper())
                 .then_some("kafka-preferred-replica-election: command not found"),
             _ => None,
         }
@@ -147,6 +165,7 @@ impl Command {
             Command::ConsumerGroups(tool) if tool.is_in_zookeeper() => {
                 (!release.has_old_consumers()).then_some("zookeeper")
             }
+            Command::Configs(tool) => tool.too_new(release),
             Command::ReassignPartitions(tool) => tool.too_new(release),
             Command::Topics(tool) => tool.too_new(release),
             _ => None,
@@ -163,10 +182,13 @@ impl Command {
             Command::Configs(tool) => tool.are_in_zookeeper(release),
             Command::ReassignPartitions(_) => release.moves_are_wished_in_zookeeper(),
             Command::ConsumerGroups(tool) => tool.is_in_zookeeper(),
-            Command::PreferredElection(_) | Command::OffsetChecker(_) => true,
-            Command::LeaderElection(_) | Command::ConsoleConsumer(_) | Command::GetOffsets(_) => {
-                false
-            }
+            Command::PreferredElection(tool) => tool.is_in_zookeeper(release),
+            Command::OffsetChecker(_) => true,
+            Command::LeaderElection(_)
+            | Command::ConsoleConsumer(_)
+            | Command::GetOffsets(_)
+            | Command::LogDirs(_)
+            | Command::DeleteRecords(_) => false,
         }
     }
 }
@@ -278,7 +300,10 @@ impl Door {
                 Command::ConsoleConsumer(_) | Command::OffsetChecker(_) => {
                     release.has_old_consumers()
                 }
-                Command::LeaderElection(_) | Command::GetOffsets(_) => false,
+                Command::LeaderElection(_)
+                | Command::GetOffsets(_)
+                | Command::LogDirs(_)
+                | Command::DeleteRecords(_) => false,
                 _ => release.tools_know_zookeeper(),
             },
         };

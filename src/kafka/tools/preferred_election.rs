@@ -1,21 +1,26 @@
-//! `kafka-preferred-replica-election` (to 2.3): writes down for the controller in ZooKeeper which
-//! partitions are to be led by their first replicas.
+//! `kafka-preferred-replica-election` (to 2.8): writes down for the controller in ZooKeeper which
+//! partitions are to be led by their first replicas; from 2.2 on it can have brokers ask for that.
 //!
-//! Source: PreferredReplicaLeaderElectionCommand (0.8.2).
+//! Source: PreferredReplicaLeaderElectionCommand (0.8.2, 2.3, 2.8).
 //!
-//! *Invariant: it does not wait for what it wishes.*
+//! *Invariant: in ZooKeeper it does not wait for what it wishes.*
 
-use super::admin::{Admin, Failure, Halt};
+use super::admin::{Admin, Failure, Halt, answer};
 use super::dialogue::Next;
 use super::exception::Exception;
 use super::leader_election::PARTITIONS;
 use super::reassign_in_zookeeper::bracketed;
 use super::topics_in_zookeeper::children_of;
-use super::{Arguments, Usage};
+use super::{Arguments, Door, Usage};
+use crate::kafka::admin::{ElectLeadersRequest, ElectionType};
+use crate::kafka::error::Error;
 use crate::kafka::id::{TopicName, TopicPartition};
 use crate::kafka::java_hash;
+use crate::kafka::message::Response;
+use crate::kafka::release::Release;
 use crate::kafka::znodes;
 use crate::kafka::zookeeper::create;
+use crate::sim::Span;
 use crate::zk::reply::Error as ZkError;
 use crate::zk::stat::Bytes;
 
@@ -24,11 +29,13 @@ use crate::zk::stat::Bytes;
 pub struct PreferredElection {
     /// None means all.
     partitions: Option<Vec<TopicPartition>>,
+    /// Where it is told to ask.
+    door: Door,
 }
 
 impl PreferredElection {
     /// Reads the command line; the partitions stand in it, not in a file.
-    pub fn read(arguments: &mut Arguments) -> Result<PreferredElection, Usage> {
+    pub(super) fn read(arguments: &mut Arguments, door: Door) -> Result<PreferredElection, Usage> {
         let file = arguments.value("--path-to-json-file");
         let json = file.or_else(|| arguments.value("--json"));
         arguments.finish()?;
@@ -39,20 +46,94 @@ impl PreferredElection {
             }
             None => None,
         };
-        Ok(PreferredElection { partitions })
+        Ok(PreferredElection { partitions, door })
+    }
+
+    /// Whether it goes to ZooKeeper.
+    // Source: KIP-183 (2.2)
+    pub(super) fn is_in_zookeeper(&self, release: Release) -> bool {
+        self.door == Door::Zookeeper || release.topics_are_made_in_zookeeper()
     }
 
     /// What it prints in the end.
     pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
-        match self.wish(admin) {
-            Ok(printed) => Ok(printed),
+        let release = admin.release();
+        let in_zookeeper = self.is_in_zookeeper(release);
+        // Source: KAFKA-8405 (2.4), KIP-183
+        let mut said = String::new();
+        if !release.moves_are_wished_in_zookeeper() {
+            said.push_str(SUCCEEDED);
+        }
+        if in_zookeeper && !release.topics_are_made_in_zookeeper() {
+            said.push_str(DEPRECATED);
+        }
+        let done = if in_zookeeper { self.wish(admin) } else { self.elect(admin) };
+        match done {
+            Ok(printed) => Ok(said + &printed),
             Err(Halt::Waits(next)) => Err(next),
+            // Source: PreferredReplicaLeaderElectionCommand.ZkCommand
+            Err(Halt::Failed(why)) if !release.topics_are_made_in_zookeeper() => {
+                let thrown = why.thrown(release);
+                let (outer, thrown) = match in_zookeeper {
+                    true => {
+                        let outer =
+                            "kafka.common.AdminCommandFailedException: Admin command failed";
+                        (outer.to_owned(), format!("Caused by: {thrown}\n"))
+                    }
+                    false => (thrown, String::new()),
+                };
+                Ok(format!("{said}Exception in thread \"main\" {outer}\n{thrown}"))
+            }
             Err(Halt::Failed(why)) => Ok(format!(
                 "Failed to start preferred replica election\n{}: {}\n",
                 why.exception.class(admin.release()),
                 why.message
             )),
         }
+    }
+
+    /// Has the controller elect them, and waits for what comes of it.
+    // Source: PreferredReplicaLeaderElectionCommand.AdminClientCommand (2.3), (2.8)
+    fn elect(&self, admin: &mut Admin<'_>) -> Result<String, Halt> {
+        let (partitions, timeout) = (self.partitions.clone(), Span::secs(30));
+        let election_type = ElectionType::Preferred;
+        let request = ElectLeadersRequest { election_type, partitions, timeout };
+        let answer = answer!(admin.controller("electLeaders", request.into())?, ElectLeaders);
+        let release = admin.release();
+        let newer = !release.moves_are_wished_in_zookeeper();
+        let what = if newer { "preferred leader" } else { "preferred replica" };
+        let (mut done, mut needless, mut failed, mut failures) = (Vec::new(), 0, String::new(), 0);
+        for (tp, refusal) in answer.replica_election_results {
+            match refusal {
+                Some(why) if why.error == Error::ElectionNotNeeded && newer => needless += 1,
+                Some(why) if why.error != Error::ElectionNotNeeded => {
+                    let (thrown, colon) =
+                        (Failure::from(why).thrown(release), if newer { ":" } else { "" });
+                    failures += 1;
+                    failed.push_str(&format!(
+                        "Error completing {what} election for partition{colon} {tp}: {thrown}\n"
+                    ));
+                }
+                _ => done.push(tp.to_string()),
+            }
+        }
+        let (done, mut out) = (done.join(", "), String::new());
+        if !done.is_empty() {
+            out.push_str(&format!(
+                "Successfully completed {what} election for partitions {done}\n"
+            ));
+        }
+        // The real tool names here, too, those that were elected.
+        if needless > 0 {
+            out.push_str(&format!("Preferred replica already elected for partitions {done}\n"));
+        }
+        out.push_str(&failed);
+        if failures > 0 {
+            let words = format!("{failures} preferred replica(s) could not be elected");
+            let thrown = Failure::new(Exception::AdminCommandFailed, words).thrown(release);
+            out.push_str(&format!("Exception in thread \"main\" {thrown}\n"));
+        }
+        Ok(out)
     }
 
     fn wish(&self, admin: &mut Admin<'_>) -> Result<String, Halt> {
@@ -97,6 +178,14 @@ fn path_is_created(tps: &[TopicPartition], data: &Bytes, admin: &Admin<'_>) -> S
     };
     format!("Created preferred replica election path with {told}\n")
 }
+
+/// What it says since another took its place.
+const SUCCEEDED: &str = "This tool is deprecated. Please use kafka-leader-election tool. Tracking \
+    issue: KAFKA-8405\n";
+
+/// What it says where it is sent to ZooKeeper though it need not be.
+const DEPRECATED: &str = "Warning: --zookeeper is deprecated and will be removed in a future version \
+    of Kafka.\nUse --bootstrap-server instead to specify a broker to connect to.\n";
 
 // Source: ZkUtils.getAllPartitions
 fn all(admin: &mut Admin<'_>) -> Result<Vec<TopicPartition>, Halt> {

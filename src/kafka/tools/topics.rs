@@ -17,7 +17,7 @@ use super::{Arguments, Door, Usage};
 use crate::kafka::admin::{
     ConfigEntry, ConfigResource, ConfigSource, CreatePartitionsRequest, CreatePartitionsTopic,
     DeleteTopicsRequest, DescribeConfigsRequest, ListPartitionReassignmentsRequest,
-    OngoingReassignment,
+    OngoingReassignment, WhichConfigs,
 };
 use crate::kafka::id::{BrokerId, PARTITIONS, TopicName, TopicPartition};
 use crate::kafka::java_hash;
@@ -263,7 +263,7 @@ impl Topics {
         }
         sort::by(&mut topics, |a, b| a.name.cmp(&b.name));
         let resources = names.into_iter().map(ConfigResource::Topic).collect();
-        let request = DescribeConfigsRequest { resources };
+        let request = DescribeConfigsRequest { resources, which: WhichConfigs::Set };
         let answer = admin.some("describeConfigs", request.into())?;
         let configs = answer!(answer, DescribeConfigs).results;
         let moves = match admin.release().moves_are_wished_in_zookeeper() {

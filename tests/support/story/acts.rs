@@ -216,7 +216,8 @@ impl Teller<'_> {
         let replica = replica.ok_or_else(|| format!("{partition} is not on broker {broker}"))?;
         let batches: Vec<_> = replica.log.batches().collect();
         let records = Records::of_interest(partition, &batches);
-        Ok(dump(BrokerId(broker), partition, &batches, records))
+        let release = process.settings().release;
+        Ok(dump(BrokerId(broker), partition, &batches, records, release))
     }
 
     fn send(&mut self, send: &Send) -> Told<Sending> {

@@ -10,7 +10,7 @@ use crate::kafka::Error;
 use crate::kafka::admin::{
     AlterConfigOp, ConfigChanges, ConfigEntry, ConfigResource, ConfigSource,
     DescribeConfigsRequest, DescribeConfigsResponse, IncrementalAlterConfigsRequest,
-    IncrementalAlterConfigsResponse, Refusal,
+    IncrementalAlterConfigsResponse, Refusal, WhichConfigs,
 };
 use crate::kafka::id::BrokerId;
 use crate::kafka::release::Release;
@@ -31,6 +31,7 @@ use crate::zk::stat::Bytes;
 pub(super) struct Describe {
     caller: Caller,
     resources: Vec<ConfigResource>,
+    which: WhichConfigs,
 }
 
 /// How far the first of the changes is.
@@ -70,7 +71,8 @@ impl Running {
         let path = |resource| self.zk.get_data(path_of(resource));
         let mut reads: Vec<Op> = request.resources.iter().map(path).collect();
         reads.push(self.zk.get_data(path_of(&ConfigResource::AllBrokers)));
-        let describe = Describe { caller, resources: request.resources };
+        let (resources, which) = (request.resources, request.which);
+        let describe = Describe { caller, resources, which };
         let number = self.errands.begin(Errand::Describe(describe));
         self.go(number, reads, site, out);
     }
@@ -93,7 +95,13 @@ impl Running {
             let own = config(reply).unwrap_or_default();
             let result = match missing {
                 true => Err(Refusal::from(Error::UnknownTopicOrPartition)),
-                false => Ok(entries(&resource, &own, &of_all, site)),
+                false => {
+                    let mut told = entries(&resource, &own, &of_all, site);
+                    if describe.which == WhichConfigs::All {
+                        add_defaults(&resource, &of_all, site, &mut told);
+                    }
+                    Ok(told)
+                }
             };
             results.push((resource, result));
         }
@@ -431,6 +439,69 @@ fn behind(
     ];
     let set = all.into_iter().filter_map(|(source, value)| Some((source, value?)));
     set.map(|(source, value)| (source, other.clone(), value)).collect()
+}
+
+/// Defaults of topics' settings that brokers here do not know.
+// Source: LogConfig.CONFIG (3.9), ServerTopicConfigSynonyms
+const TOPIC_DEFAULTS: &[(&str, &str)] = &[
+    ("compression.type", "producer"),
+    ("flush.messages", "9223372036854775807"),
+    ("flush.ms", "9223372036854775807"),
+    ("follower.replication.throttled.replicas", ""),
+    ("leader.replication.throttled.replicas", ""),
+    ("max.compaction.lag.ms", "9223372036854775807"),
+    ("message.timestamp.type", "CreateTime"),
+    ("min.compaction.lag.ms", "0"),
+    ("preallocate", "false"),
+    ("retention.ms", "604800000"),
+    ("segment.index.bytes", "10485760"),
+    ("segment.jitter.ms", "0"),
+    ("segment.ms", "604800000"),
+];
+
+/// Those of them whose broker's setting has no default of its own.
+const OF_NOBODY: &[&str] = &[
+    "flush.ms",
+    "follower.replication.throttled.replicas",
+    "leader.replication.throttled.replicas",
+    "retention.ms",
+    "segment.jitter.ms",
+    "segment.ms",
+];
+
+/// Adds what is not set for a resource.
+// Source: ConfigHelper.createTopicConfigEntry, createBrokerConfigEntry
+fn add_defaults(
+    resource: &ConfigResource,
+    of_all: &Config,
+    site: Site<'_>,
+    entries: &mut Vec<ConfigEntry>,
+) {
+    let names: Vec<&str> = match resource {
+        ConfigResource::Topic(_) => TOPIC_CONFIGS.iter().map(|(name, _, _)| *name).collect(),
+        ConfigResource::Broker(_) => Settings::names(site.settings.release),
+        ConfigResource::AllBrokers => return,
+    };
+    for name in names {
+        if entries.iter().any(|entry| *entry.name == *name) {
+            continue;
+        }
+        let mut synonyms = behind(resource, &name.into(), of_all, site);
+        let default = TOPIC_DEFAULTS.iter().find(|(known, _)| *known == name);
+        let other = TOPIC_CONFIGS.iter().find(|(known, _, _)| *known == name);
+        if let (Some((_, value)), Some((_, _, other)), true) = (default, other, synonyms.is_empty())
+            && !OF_NOBODY.contains(&name)
+        {
+            synonyms.push((ConfigSource::Default, (*other).into(), (*value).into()));
+        }
+        let first = synonyms.first().map(|(source, _, value)| (*source, value.clone()));
+        let (config_source, value) = first.unwrap_or_else(|| {
+            let value = default.map_or("null", |(_, value)| *value);
+            (ConfigSource::Default, value.into())
+        });
+        entries.push(ConfigEntry { name: name.into(), value, config_source, synonyms });
+    }
+    sort::by(entries, |left, right| left.name.cmp(&right.name));
 }
 
 /// The settings that are not the defaults, with where they come from.
