@@ -9,7 +9,7 @@ use crate::text::Phrase;
 
 use super::Light;
 use super::plate::Plate;
-use super::strip::{PITCH, Seat};
+use super::strip::{self, PITCH, Seat};
 
 /// The height of a card's head.
 pub const HEAD: i32 = 37;
@@ -27,6 +27,8 @@ pub struct Card {
 const NARROW: i32 = 200;
 /// Below this width no log is drawn.
 const SLIM: i32 = 130;
+/// Below this width nothing is said in words.
+const TINY: i32 = 72;
 
 impl Card {
     /// Whether there is no room for words beside the name.
@@ -37,6 +39,11 @@ impl Card {
     /// Whether there is room for names only.
     pub fn is_slim(&self) -> bool {
         self.size.0 < SLIM
+    }
+
+    /// Whether there is room for its number and signs only.
+    pub fn is_tiny(&self) -> bool {
+        self.size.0 < TINY
     }
 
     /// The point about which a fallen card is tilted.
@@ -60,11 +67,13 @@ pub fn card(card: &Card, broker: &Broker, light: Light, plate: &Plate) -> Drawin
     let (x, y) = card.at;
     if plate.phone {
         inner.over(tall_title(card, broker));
+    } else if card.is_tiny() {
+        inner.over(tiny_title(card, broker));
     } else {
         inner.over(wide_title(card, broker, plate));
     }
     let hidden = broker.replicas.len() - strips(broker, plate);
-    if hidden > 0 && card.size.1 > HEAD {
+    if hidden > 0 && card.size.1 > HEAD && !card.is_tiny() {
         let words = Phrase::key("page.broker.more").with("n", hidden);
         let foot = if plate.phone { 5 } else { 8 };
         let size = if card.is_slim() { "t10 i2" } else { "t11 i2" };
@@ -191,6 +200,40 @@ fn tall_title(card: &Card, broker: &Broker) -> Drawing {
     drawing
 }
 
+/// The number and the office; below them, by a flag and a record, how many partitions it leads and
+/// how many logs it has.
+fn tiny_title(card: &Card, broker: &Broker) -> Drawing {
+    let mut drawing = Drawing::new();
+    let ((x, y), right) = (card.at, card.at.0 + card.size.0);
+    let is_gone = broker.life.is_gone();
+    let gone = if is_gone { " gonet" } else { "" };
+    drawing.text((x + 6, y + 28), Phrase::raw(broker.id), format!("bid{gone}"));
+    match broker.crown {
+        Some(crown) => drawing.over(crown_of((right - 21, y + 5), crown)),
+        None if office(broker).is_some() => drawing.over(members((right - 11, y + 12))),
+        None => {}
+    }
+    if card.size.1 <= HEAD {
+        return drawing;
+    }
+    drawing.line((x, y + HEAD), (right, y + HEAD), "hair");
+    let flag = match broker.believes {
+        _ if is_gone => "pennant dead",
+        0 => "pennant",
+        _ => "pennant stale",
+    };
+    let leads = broker.leads + broker.believes;
+    if leads > 0 {
+        drawing.path((x + 10, y + HEAD + 16), strip::SMALL_FLAG, flag);
+        drawing.text((x + 24, y + HEAD + 26), Phrase::raw(leads), format!("t12 b{gone}"));
+    }
+    let record = if is_gone { "rec d" } else { "rec f" };
+    drawing.rect((x + 10, y + HEAD + 46), (7, 11), 1, record);
+    let logs = broker.replicas.len();
+    drawing.text((x + 24, y + HEAD + 56), Phrase::raw(logs), format!("t12{gone}"));
+    drawing
+}
+
 fn title(card: &Card, broker: &Broker, plate: &Plate) -> Drawing {
     let mut drawing = Drawing::new();
     let (x, y) = card.at;
@@ -311,7 +354,7 @@ fn strips(broker: &Broker, plate: &Plate) -> usize {
 pub fn seats(card: &Card, broker: &Broker, plate: &Plate) -> Vec<Seat> {
     let number = i32::try_from(strips(broker, plate)).expect("few strips fit");
     let gone = broker.life.is_gone();
-    if card.size.1 <= HEAD {
+    if card.size.1 <= HEAD || (card.is_tiny() && !plate.phone) {
         return Vec::new();
     }
     if plate.phone {

@@ -179,6 +179,9 @@ fn out(seat: &Seat, replica: &Replica, end: i32) -> Drawing {
 /// The leader's flag.
 pub const FLAG: &str = "M0 13v-24h12l-3 4l3 4h-12";
 
+/// The same where rows are close.
+pub const SMALL_FLAG: &str = "M0 13v-15h8l-2 3l2 3h-8";
+
 fn pennant(seat: &Seat, replica: &Replica, epoch: i32) -> Drawing {
     let mut drawing = Drawing::new();
     let (x, y) = (seat.rail(), seat.at.1);
@@ -188,7 +191,7 @@ fn pennant(seat: &Seat, replica: &Replica, epoch: i32) -> Drawing {
         _ => "pennant",
     };
     if !seat.airy {
-        drawing.path((x - 1, y), "M0 13v-15h8l-2 3l2 3h-8", class);
+        drawing.path((x - 1, y), SMALL_FLAG, class);
         return drawing;
     }
     drawing.path((x - 1, y), FLAG, class);

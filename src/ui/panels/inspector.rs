@@ -118,7 +118,7 @@ fn selected() -> AnyView {
 /// A broker's `server.properties`, folded.
 #[component]
 fn PropertiesOf() -> impl IntoView {
-    let (view, scene, mirror) = (use_view(), use_scene(), use_mirror());
+    let (view, mirror) = (use_view(), use_mirror());
     let name = Memo::new(move |_| match view.selected.get() {
         Some(Target::Process(name)) => name,
         _ => String::new(),
