@@ -95,12 +95,22 @@ impl PreferredElection {
     /// Has the controller elect them, and waits for what comes of it.
     // Source: PreferredReplicaLeaderElectionCommand.AdminClientCommand (2.3), (2.8)
     fn elect(&self, admin: &mut Admin<'_>) -> Result<String, Halt> {
-        let (partitions, timeout) = (self.partitions.clone(), Span::secs(30));
+        let release = admin.release();
+        let newer = !release.moves_are_wished_in_zookeeper();
+        let (mut partitions, timeout) = (self.partitions.clone(), Span::secs(30));
+        // Later brokers say nothing of those that need no election, where all are meant.
+        // Source: KIP-460 (2.4)
+        if partitions.is_none() && !newer {
+            let mut all = Vec::new();
+            for topic in admin.metadata(None)? {
+                let numbers = topic.partitions.iter().map(|of| of.partition_index);
+                all.extend(numbers.map(|number| TopicPartition::new(topic.name.clone(), number)));
+            }
+            partitions = Some(all);
+        }
         let election_type = ElectionType::Preferred;
         let request = ElectLeadersRequest { election_type, partitions, timeout };
         let answer = answer!(admin.controller("electLeaders", request.into())?, ElectLeaders);
-        let release = admin.release();
-        let newer = !release.moves_are_wished_in_zookeeper();
         let what = if newer { "preferred leader" } else { "preferred replica" };
         let (mut done, mut needless, mut failed, mut failures) = (Vec::new(), 0, String::new(), 0);
         for (tp, refusal) in answer.replica_election_results {
