@@ -109,14 +109,19 @@ impl Configs {
         }
     }
 
-    /// Whether the tool writes these settings itself: topics', up to 2.8, where it is sent there.
+    /// Whether the tool writes these settings itself, up to 2.8, where it is sent there; who does
+    /// not say where to ask means ZooKeeper to 1.1, for topics to 2.3.
     pub(super) fn are_in_zookeeper(&self, release: Release) -> bool {
         match self.is_of_topics() {
             true => {
                 let told = self.door == Door::Zookeeper && release.tools_know_zookeeper();
                 told || release.topics_are_configured_in_zookeeper()
             }
-            false => !release.brokers_are_configured_by_themselves(),
+            false => match self.door {
+                Door::Brokers => !release.brokers_are_configured_by_themselves(),
+                Door::Zookeeper => release.tools_know_zookeeper(),
+                Door::Untold => release.topics_are_made_in_zookeeper(),
+            },
         }
     }
 
@@ -417,13 +422,19 @@ fn entries(
 // Source: AdminUtils.changeTopicConfig, changeBrokerConfig; DynamicConfig.Broker (0.10.2)
 fn check(resource: &ConfigResource, config: &Config, admin: &mut Admin<'_>) -> Told<()> {
     let ConfigResource::Topic(topic) = resource else {
+        let release = admin.release();
         let rates = ["leader.replication.throttled.rate", "follower.replication.throttled.rate"];
         let unknown: Vec<&str> =
             config.keys().map(|name| &**name).filter(|name| !rates.contains(name)).collect();
-        let words = "requirement failed: Unknown Dynamic Configuration: Set(";
-        return match unknown.is_empty() {
-            true => Ok(()),
-            false => Err(plain(&format!("{words}{}).", unknown.join(", ")))),
+        let set = format!("Set({}).", unknown.join(", "));
+        return match () {
+            () if unknown.is_empty() => Ok(()),
+            () if !release.brokers_are_configured_by_themselves() => {
+                Err(plain(&format!("requirement failed: Unknown Dynamic Configuration: {set}")))
+            }
+            // Source: KAFKA-6805 (2.0)
+            () if release.topics_are_made_in_zookeeper() => Ok(()),
+            () => refuse_of_running(resource, &set, admin),
         };
     };
     let look = Op::Exists { path: znodes::topic(topic), watch: false };
@@ -432,6 +443,27 @@ fn check(resource: &ConfigResource, config: &Config, admin: &mut Admin<'_>) -> T
         return Err(Failure::new(Exception::AdminOperation, message).into());
     }
     check_topic_configs(config).map_err(|words| Halt::from(Failure::new(Exception::Config, words)))
+}
+
+/// Brokers that run are not configured behind their backs.
+// Source: ConfigCommand.alterConfig (2.3)
+fn refuse_of_running(resource: &ConfigResource, set: &str, admin: &mut Admin<'_>) -> Told<()> {
+    let live = children_of(znodes::broker_ids(), admin)?;
+    let running = match resource {
+        ConfigResource::Broker(id) if live.iter().any(|one| **one == *id.to_string()) => {
+            format!("when broker {id} is running")
+        }
+        ConfigResource::AllBrokers if !live.is_empty() => {
+            "for default cluster if any broker is running".to_owned()
+        }
+        _ => return Ok(()),
+    };
+    Err(plain(&format!(
+        "requirement failed: --bootstrap-server option must be specified to update broker configs \
+         {set} {running}. Broker configuraton updates using ZooKeeper are supported for \
+         bootstrapping before brokers are started to enable encrypted password configs to be \
+         stored in ZooKeeper."
+    )))
 }
 
 // Source: ConfigCommand.alterConfigWithZk (2.3), (2.5)
