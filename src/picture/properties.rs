@@ -4,11 +4,11 @@
 
 use super::ensemble::{self, Run};
 use crate::cluster::notation::Quoted;
-use crate::kafka::broker::is_dynamic;
+use crate::kafka::broker::{Broker, Dynamic, is_dynamic};
 use crate::kafka::id::BrokerId;
 use crate::kafka::release::Release;
 use crate::kafka::settings::Settings;
-use crate::kafka::znodes::{self, Config, ConfigType};
+use crate::kafka::znodes::{self, ConfigType};
 use crate::sim::Power;
 
 /// Where a value comes from.
@@ -90,32 +90,47 @@ impl Properties {
 /// The settings of a broker, if it is one.
 pub fn properties(run: Run<'_>, name: &str) -> Option<Properties> {
     let id = run.cluster.find(name)?;
-    let settings = run.cluster.process(id).broker_settings()?;
-    let dynamic = [settings.broker_id.to_string(), "<default>".to_owned()].map(|of| set(run, &of));
-    let takes = settings.release.brokers_are_configured_by_themselves();
-    let mut rows: Vec<Property> = Settings::names(settings.release)
+    let process = run.cluster.process(id);
+    let file = process.broker().map(Broker::file).or(process.broker_settings())?;
+    let takes = file.release.brokers_are_configured_by_themselves();
+    let dynamic = process.broker().map(|broker| match broker.running() {
+        Some(running) => running.dynamic().clone(),
+        None => at_its_start(run, file),
+    });
+    let dynamic = dynamic.unwrap_or_default();
+    let now = dynamic.now().map_or(file, |now| now);
+    let is_set = |name: &str| {
+        let value = now.others.get(name);
+        value.is_some() && [dynamic.own(), dynamic.of_all()].iter().any(|it| it.get(name) == value)
+    };
+    let mut rows: Vec<Property> = Settings::names(file.release)
         .into_iter()
         .filter_map(|name| {
-            let set = dynamic.iter().find_map(|config| config.as_ref()?.get(name));
-            let (value, from) = match set {
-                Some(value) => (value.to_string(), Whence::Dynamic),
-                None if settings.others.contains_key(name) => (settings.value(name)?, Whence::File),
-                None => (settings.value(name)?, Whence::Default),
+            let value = now.value(name)?;
+            let is_dynamic = takes && is_dynamic(name);
+            let from = match is_dynamic && is_set(name) {
+                true => Whence::Dynamic,
+                false if file.others.contains_key(name) => Whence::File,
+                false => Whence::Default,
             };
-            Some(Property { name, value, from, is_dynamic: takes && is_dynamic(name) })
+            Some(Property { name, value, from, is_dynamic })
         })
         .collect();
     crate::sim::sort::by_key(&mut rows, |row| row.from);
     let can_be_written = run.cluster.power(id) == Power::Off;
-    let (id, release) = (settings.broker_id, settings.release);
+    let (id, release) = (file.broker_id, file.release);
     Some(Properties { broker: name.to_owned(), rows, id, release, can_be_written })
 }
 
-/// What is set in ZooKeeper for one broker, or for all.
-fn set(run: Run<'_>, of: &str) -> Option<Config> {
-    let (_, database) = ensemble::witness(run.cluster)?;
-    let znode = database.tree.znode(ConfigType::Brokers.entity(of).as_str())?;
-    znodes::decode_config(&znode.data)
+/// What will be set in ZooKeeper for a broker that is off, when it starts.
+fn at_its_start(run: Run<'_>, file: &Settings) -> Dynamic {
+    let set = |of: &str| {
+        let (_, database) = ensemble::witness(run.cluster)?;
+        let znode = database.tree.znode(ConfigType::Brokers.entity(of).as_str())?;
+        znodes::decode_config(&znode.data)
+    };
+    let own = set(&file.broker_id.to_string()).unwrap_or_default();
+    Dynamic::over(file, set(znodes::DEFAULT_ENTITY).unwrap_or_default(), own)
 }
 
 #[cfg(test)]
@@ -155,6 +170,14 @@ mod tests {
         assert_eq!(said(&shown, "log.cleanup.policy"), both);
         let shown = after(&shown.change("log.cleanup.policy", ""));
         assert_eq!(said(&shown, "log.cleanup.policy"), ("delete".into(), Whence::Default));
+        // What is written there by hand and cannot be does not hold.
+        let znode = "/config/brokers/<default>";
+        let data = r#"{"version":1,"config":{"min.insync.replicas":"none"}}"#;
+        after(&format!("zk set {znode} {data}"));
+        let note = r#"{"version":2,"entity_path":"brokers/<default>"}"#;
+        let shown = after(&format!("zk create -s /config/changes/config_change_ {note}"));
+        assert_eq!(said(&shown, "min.insync.replicas"), ("2".into(), Whence::File));
+        assert_eq!(said(&shown, "message.max.bytes").1, Whence::Default);
         let shown = after("kill broker1");
         assert!(shown.can_be_written);
         let line = shown.change("broker.rack", "a b");

@@ -7,7 +7,6 @@
 // znode's time.
 
 use super::Turn;
-use crate::kafka::id::TopicName;
 use crate::kafka::znodes::{self, Config};
 use crate::kafka::zookeeper::{Asker, Replies, Reply, children, data, found};
 use crate::sim::{Span, sort};
@@ -178,9 +177,4 @@ impl Configs {
         let reads = entities.iter().map(|entity| turn.zk.get_data(path(entity))).collect();
         self.ask(reads, Step::Entities(entities), turn);
     }
-}
-
-/// The topic that an entity is, if it is one.
-pub(super) fn topic_of(entity: &str) -> Option<TopicName> {
-    entity.strip_prefix("topics/").map(TopicName::from)
 }

@@ -3,17 +3,19 @@
 //!
 //! *Invariant: wishes are performed in order, and at once.*
 
-use super::configs::{Changed, topic_of};
+use super::configs::Changed;
 use super::{Running, Site, turn};
 use crate::kafka::controller::ControllerEvent;
 use crate::kafka::group::{Caller as Member, Desk, GroupTimer, Wish};
-use crate::kafka::id::{CONSUMER_OFFSETS, TopicPartition};
+use crate::kafka::id::{CONSUMER_OFFSETS, TopicName, TopicPartition};
 use crate::kafka::message::RequestMessage;
 use crate::kafka::record::{ProducerStamp, RecordBatch};
 use crate::kafka::record_size::batch_size;
 use crate::kafka::replicas::{Note, Waiter};
+use crate::kafka::settings::Settings;
 use crate::kafka::wire::Caller;
 use crate::kafka::words::{BrokerFact, BrokerTimer, Words};
+use crate::kafka::znodes::Config;
 use crate::sim::{Outbox, SimTime, Span};
 
 impl Running {
@@ -199,16 +201,54 @@ impl Running {
         out: &mut Outbox<'_, Words>,
     ) {
         for (entity, config) in changed {
-            let Some(topic) = topic_of(&entity) else { continue };
-            let unclean = config.get("unclean.leader.election.enable").map(|value| &**value);
-            let allowed = unclean == Some("true");
-            if self.replicas.config(&topic).is_some() {
-                self.replicas.configure(topic.clone(), config, turn!(self, site, out));
+            match entity.split_once('/') {
+                Some(("topics", topic)) => self.topic_configured(topic.into(), config, site, out),
+                Some(("brokers", name)) => self.broker_configured(name, config, site, out),
+                _ => {}
             }
-            if allowed {
-                let event = ControllerEvent::UncleanLeadersAllowed(topic);
-                self.controller.put(event, turn!(self, site, out));
-            }
+        }
+    }
+
+    fn topic_configured(
+        &mut self,
+        topic: TopicName,
+        config: Config,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let now = self.dynamic.now().cloned();
+        let site = Site { settings: now.as_deref().unwrap_or(site.file), ..site };
+        let unclean = config.get("unclean.leader.election.enable").map(|value| &**value);
+        let allowed = unclean == Some("true");
+        if self.replicas.config(&topic).is_some() {
+            self.replicas.configure(topic.clone(), config, turn!(self, site, out));
+        }
+        if allowed {
+            let event = ControllerEvent::UncleanLeadersAllowed(Some(topic));
+            self.controller.put(event, turn!(self, site, out));
+        }
+    }
+
+    /// Settings were set for this broker, or for all.
+    // Source: DynamicLogConfig.reconfigure, LogCleaner.reconfigure (KIP-226)
+    pub(super) fn broker_configured(
+        &mut self,
+        name: &str,
+        config: Config,
+        site: Site<'_>,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        let before = self.dynamic.now().cloned();
+        if !self.dynamic.take(name, config, site.file) {
+            return;
+        }
+        let (before, now) = (before.as_deref().unwrap_or(site.file), self.dynamic.now().cloned());
+        let site = Site { settings: now.as_deref().unwrap_or(site.file), ..site };
+        self.replicas.reconfigured(before, turn!(self, site, out));
+        let allows = |settings: &Settings| settings.unclean_leader_election_enable;
+        if allows(site.settings) && !allows(before) {
+            let event = ControllerEvent::UncleanLeadersAllowed(None);
+            self.controller.put(event, turn!(self, site, out));
         }
     }
 }

@@ -31,12 +31,14 @@ use crate::zk;
 
 mod answers;
 mod configs;
+mod dynamic;
 mod errand;
 mod groups;
 mod startup;
 mod stopping;
 mod transactions;
 
+pub use dynamic::Dynamic;
 use errand::Errands;
 pub use errand::{check_topic_configs, check_topic_name, is_dynamic};
 pub(super) use startup::{advice, random_id};
@@ -83,7 +85,7 @@ pub struct Disk {
 /// A broker process.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Broker {
-    settings: Arc<Settings>,
+    file: Arc<Settings>,
     directory: Directory,
     disk: Disk,
     running: Option<Box<Running>>,
@@ -113,6 +115,7 @@ pub struct Running {
     transactions: Transactions,
     errands: Errands,
     configs: configs::Configs,
+    dynamic: Dynamic,
     /// Requests that came before it served, and orders that are held up.
     held: VecDeque<(ProcessId, RequestMessage)>,
 }
@@ -136,7 +139,10 @@ use turn;
 /// What is around a running broker.
 #[derive(Clone, Copy)]
 struct Site<'s> {
+    /// What holds of its settings.
     settings: &'s Settings,
+    /// What its file says.
+    file: &'s Settings,
     directory: &'s Directory,
 }
 
@@ -144,22 +150,28 @@ impl Broker {
     /// A broker with an empty disk.
     pub fn new(settings: Settings, directory: Directory) -> Broker {
         let disk = Disk { cluster_id: None, replicas: OrdMap::new() };
-        Broker { settings: Arc::new(settings), directory, disk, running: None }
+        Broker { file: Arc::new(settings), directory, disk, running: None }
     }
 
-    /// Its settings.
+    /// Its settings, as they hold: while it runs, those that are set in ZooKeeper too.
     pub fn settings(&self) -> &Settings {
-        &self.settings
+        let now = self.running.as_ref().and_then(|running| running.dynamic.now());
+        now.unwrap_or(&self.file)
+    }
+
+    /// Its settings, as its file has them.
+    pub fn file(&self) -> &Settings {
+        &self.file
     }
 
     /// Changes its settings; they count from its next start.
     pub fn configure(&mut self, settings: Settings) {
-        self.settings = Arc::new(settings);
+        self.file = Arc::new(settings);
     }
 
     /// Its id.
     pub fn id(&self) -> BrokerId {
-        self.settings.broker_id
+        self.file.broker_id
     }
 
     /// Where it looks for the others.
@@ -178,7 +190,7 @@ impl Broker {
     }
 
     fn boot(&mut self, out: &mut Outbox<'_, Words>) {
-        let settings = &self.settings;
+        let settings = &self.file;
         if let Err(words) = check(settings) {
             let (broker, error) = (settings.broker_id, Text::from(words));
             out.tell(BrokerFact::BrokerFatal { broker, error });
@@ -203,6 +215,7 @@ impl Broker {
             transactions: Transactions::default(),
             errands: Errands::default(),
             configs: configs::Configs::default(),
+            dynamic: Dynamic::default(),
             held: VecDeque::new(),
         };
         running.zk.open(out);
@@ -222,10 +235,12 @@ impl Process for Broker {
             return;
         }
         if let Event::Request(Request::Configure(file)) = event {
-            return Arc::make_mut(&mut self.settings).write(&file);
+            return Arc::make_mut(&mut self.file).write(&file);
         }
         let Some(running) = &mut self.running else { return };
-        let site = Site { settings: &self.settings, directory: &self.directory };
+        let now = running.dynamic.now().cloned();
+        let settings = now.as_ref().unwrap_or(&self.file);
+        let site = Site { settings, file: &self.file, directory: &self.directory };
         running.handle(event, &mut self.disk, site, out);
         if !running.is_closing() {
             running.settle(site, out);
@@ -267,6 +282,11 @@ impl Running {
     /// Its replicas.
     pub fn replicas(&self) -> &Replicas {
         &self.replicas
+    }
+
+    /// What is set for it in ZooKeeper.
+    pub fn dynamic(&self) -> &Dynamic {
+        &self.dynamic
     }
 
     /// Its groups.

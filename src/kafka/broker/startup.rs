@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::errand::next_block;
-use super::{Disk, Phase, Running, Site, Turn, turn};
+use super::{Disk, Dynamic, Phase, Running, Site, Turn, turn};
 use crate::kafka::controller::{ControllerEvent, Registered};
 use crate::kafka::id::{BrokerId, CONSUMER_OFFSETS, TRANSACTION_STATE};
 use crate::kafka::words::{BrokerFact, BrokerTimer, Text, Words};
@@ -58,8 +58,8 @@ pub enum Step {
     InternalTopics,
     /// Which settings have been changed, and all that there are.
     ConfigWatchers,
-    /// The settings of topics.
-    AllConfigs,
+    /// The settings of topics, and of these brokers.
+    AllConfigs(Vec<Arc<str>>),
 }
 
 /// What may have been set, as a start asks for it.
@@ -104,11 +104,7 @@ impl Running {
             Step::ClusterId => self.cluster_id_read(replies, disk, site, out),
             Step::ClusterIdMade(id) => self.cluster_id_made(id, replies, disk, site, out),
             Step::ClusterParent(id) => self.make_cluster_id(id, out),
-            Step::Configs if site.settings.release.elects_before_registering() => {
-                self.phase = Phase::Starting(Step::Election);
-                self.controller.put(ControllerEvent::Startup, turn!(self, site, out));
-            }
-            Step::Configs => self.read_brokers(site, out),
+            Step::Configs => self.own_configs_read(replies, site, out),
             Step::Brokers => self.read_broker_data(replies, site, out),
             Step::BrokerData => self.register(site, out),
             Step::Registration | Step::InTheWay => self.registered(&step, replies, site, out),
@@ -116,7 +112,14 @@ impl Running {
             Step::IdBlockTaken(block) => self.id_block_taken(block, replies, out),
             Step::InternalTopics => self.watch_configs(out),
             Step::ConfigWatchers => self.read_configs(replies, site, out),
-            Step::AllConfigs => self.configs_read(site, out),
+            Step::AllConfigs(brokers) => {
+                let of_brokers = &replies[replies.len() - brokers.len()..];
+                for (broker, reply) in brokers.iter().zip(of_brokers) {
+                    let config = found(reply, znodes::decode_config).unwrap_or_default();
+                    self.broker_configured(broker, config, site, out);
+                }
+                self.configs_read(site, out);
+            }
         }
     }
 
@@ -236,6 +239,18 @@ impl Running {
             self.zk.get_children(znodes::topics()),
         ];
         self.step(Step::Configs, reads, out);
+    }
+
+    // Source: DynamicBrokerConfig.initialize (KIP-226)
+    fn own_configs_read(&mut self, replies: &Replies, site: Site<'_>, out: &mut Outbox<'_, Words>) {
+        let config = |reply| found(reply, znodes::decode_config).unwrap_or_default();
+        self.dynamic = Dynamic::over(site.file, config(&replies[0]), config(&replies[1]));
+        if site.settings.release.elects_before_registering() {
+            self.phase = Phase::Starting(Step::Election);
+            self.controller.put(ControllerEvent::Startup, turn!(self, site, out));
+        } else {
+            self.read_brokers(site, out);
+        }
     }
 
     /// The controller has done what it does; if the start has waited for that, it goes on.
@@ -361,15 +376,19 @@ impl Running {
         self.step(Step::ConfigWatchers, reads, out);
     }
 
+    // Source: DynamicConfigManager.startup: what was set before the watch is taken from there
     fn read_configs(&mut self, replies: &Replies, site: Site<'_>, out: &mut Outbox<'_, Words>) {
         let notes = replies.len() - 1 - CONFIG_KINDS.len();
         self.configs.begin(&replies[notes]);
-        let topics = children(&replies[notes + 1]);
-        let reads: Vec<Op> =
+        let (topics, brokers) = (children(&replies[notes + 1]), children(&replies[notes + 6]));
+        let mut reads: Vec<Op> =
             topics.iter().map(|topic| self.zk.get_data(ConfigType::Topics.entity(topic))).collect();
+        for broker in &*brokers {
+            reads.push(self.zk.get_data(ConfigType::Brokers.entity(broker)));
+        }
         match reads.is_empty() {
             true => self.configs_read(site, out),
-            false => self.step(Step::AllConfigs, reads, out),
+            false => self.step(Step::AllConfigs(brokers.to_vec()), reads, out),
         }
     }
 

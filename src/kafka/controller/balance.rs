@@ -178,12 +178,13 @@ impl Controller {
         self.knowledge.reassigning.is_empty() && self.knowledge.is_online(preferred) && in_sync
     }
 
-    /// A topic may have unclean leaders now: those that nobody leads are tried again.
-    // Source: KafkaController.processTopicUncleanLeaderElectionEnable
-    pub(super) fn unclean_leaders_allowed(&mut self, topic: &TopicName) {
+    /// A topic, or all, may have unclean leaders now: what nobody leads is tried again.
+    // Source: KafkaController.processTopicUncleanLeaderElectionEnable,
+    // processUncleanLeaderElectionEnable
+    pub(super) fn unclean_leaders_allowed(&mut self, topic: Option<&TopicName>) {
         let mut tps =
             self.knowledge.in_phases(&[super::PartitionPhase::New, super::PartitionPhase::Offline]);
-        tps.retain(|tp| tp.topic == *topic);
+        tps.retain(|tp| topic.is_none_or(|topic| tp.topic == *topic));
         self.next(partitions::Step::Online(tps, Cause::Offline(Unclean::Refused)));
     }
 }

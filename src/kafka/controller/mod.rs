@@ -99,8 +99,8 @@ pub enum ControllerEvent {
     ZkReplicaElection,
     /// It is time to compare leaders with preferred ones.
     LeaderBalance,
-    /// A topic may now have unclean leaders.
-    UncleanLeadersAllowed(TopicName),
+    /// A topic, or all that do not say otherwise, may now have unclean leaders.
+    UncleanLeadersAllowed(Option<TopicName>),
     /// A broker asks for something.
     Asked(Caller, Ask),
 }
@@ -128,7 +128,8 @@ impl ControllerEvent {
             ControllerEvent::ZkReplicaElection
             | ControllerEvent::Asked(_, Ask::ElectLeaders(_)) => "ReplicaLeaderElection",
             ControllerEvent::LeaderBalance => "AutoPreferredReplicaLeaderElection",
-            ControllerEvent::UncleanLeadersAllowed(_) => "TopicUncleanLeaderElectionEnable",
+            ControllerEvent::UncleanLeadersAllowed(Some(_)) => "TopicUncleanLeaderElectionEnable",
+            ControllerEvent::UncleanLeadersAllowed(None) => "UncleanLeaderElectionEnable",
             ControllerEvent::Asked(_, Ask::ControlledShutdown(_)) => "ControlledShutdown",
             ControllerEvent::Asked(_, Ask::AlterPartition(_)) => "AlterPartitionReceived",
             ControllerEvent::Asked(_, Ask::AllocateProducerIds(_)) => "AllocateProducerIds",
@@ -452,7 +453,9 @@ impl Controller {
             }
             ControllerEvent::ZkReplicaElection => self.next(balance::Step::Look),
             ControllerEvent::LeaderBalance => self.balance(turn),
-            ControllerEvent::UncleanLeadersAllowed(topic) => self.unclean_leaders_allowed(&topic),
+            ControllerEvent::UncleanLeadersAllowed(topic) => {
+                self.unclean_leaders_allowed(topic.as_ref());
+            }
         }
     }
 

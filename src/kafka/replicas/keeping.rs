@@ -13,6 +13,7 @@ use crate::kafka::partition::Partition;
 use crate::kafka::record_size::batch_size;
 use crate::kafka::release::Release;
 use crate::kafka::segments::{CLEANER_BACKOFF, LogConfig, RETENTION_CHECK, cleans, every};
+use crate::kafka::settings::Settings;
 use crate::kafka::words::{BrokerFact, BrokerTimer, Text};
 use crate::kafka::znodes::Config;
 use crate::sim::Span;
@@ -28,6 +29,17 @@ impl Replicas {
         let mine = self.partitions.values().filter(|partition| partition.tp.topic == topic);
         let mine: Vec<TopicPartition> = mine.map(|partition| partition.tp.clone()).collect();
         mine.iter().for_each(|tp| self.keep(tp, turn));
+    }
+
+    /// The broker's own settings are others now. Cleaners begin anew with theirs, and look at once.
+    // Source: DynamicLogConfig.updateLogsConfig, LogCleaner.reconfigure
+    pub fn reconfigured(&mut self, before: &Settings, turn: &mut Turn<'_, '_>) {
+        let all: Vec<TopicPartition> = self.partitions.values().map(|p| p.tp.clone()).collect();
+        all.iter().for_each(|tp| self.keep(tp, turn));
+        let backoff = |settings: &Settings| every(CLEANER_BACKOFF, settings);
+        if self.looks() && cleans(turn.settings) && backoff(before) != backoff(turn.settings) {
+            self.clean_logs(turn);
+        }
     }
 
     /// A log is kept as its topic's settings say; one that was kept so before, as it was until they

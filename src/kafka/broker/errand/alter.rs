@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::super::Dynamic;
 use super::{Errand, Running, Site, refused};
 use crate::kafka::Error;
 use crate::kafka::admin::{
@@ -15,7 +16,7 @@ use crate::kafka::admin::{
 use crate::kafka::id::BrokerId;
 use crate::kafka::release::Release;
 use crate::kafka::segments::{CLEANER_BACKOFF, is_policy, percent};
-use crate::kafka::settings::Settings;
+use crate::kafka::settings::{SettingError, Settings};
 use crate::kafka::wire::Caller;
 use crate::kafka::words::Words;
 use crate::kafka::znodes::{self, Config};
@@ -86,6 +87,7 @@ impl Running {
     ) {
         let config = |reply| found(reply, znodes::decode_config);
         let of_all = replies.last().and_then(config).unwrap_or_default();
+        let dynamic = Dynamic::over(site.file, of_all, self.dynamic.own().clone());
         let mut results = Vec::new();
         for (resource, reply) in describe.resources.into_iter().zip(replies) {
             let missing = match &resource {
@@ -96,9 +98,9 @@ impl Running {
             let result = match missing {
                 true => Err(Refusal::from(Error::UnknownTopicOrPartition)),
                 false => {
-                    let mut told = entries(&resource, &own, &of_all, site);
+                    let mut told = entries(&resource, &own, &dynamic, site.file);
                     if describe.which == WhichConfigs::All {
-                        add_defaults(&resource, &of_all, site, &mut told);
+                        add_defaults(&resource, &dynamic, site.file, &mut told);
                     }
                     Ok(told)
                 }
@@ -279,13 +281,44 @@ fn check_broker_configs(config: &Config, release: Release) -> Result<(), String>
     if !fixed.is_empty() {
         return Err(format!("Cannot update these configs dynamically: Set({})", fixed.join(", ")));
     }
-    for (name, value) in config {
-        let row = TOPIC_CONFIGS.iter().find(|(_, _, broker)| *broker == &**name);
-        if let Some(wrong) = row.and_then(|(_, kind, _)| wrong_kind(*kind, value)) {
-            return Err(format!("Invalid value {value} for configuration {name}: {wrong}"));
-        }
+    let mut scratch = Settings::new(BrokerId(0), "", 0).of_release(release);
+    let mut wrong =
+        config.iter().filter_map(|(name, value)| wrong_value(name, value, &mut scratch));
+    wrong.next().map_or(Ok(()), Err)
+}
+
+/// Why a broker cannot have this value, in Kafka's words: the same that its file cannot say.
+// Source: KafkaConfig.configDef, KafkaConfig.validateValues
+fn wrong_value(name: &str, value: &str, scratch: &mut Settings) -> Option<String> {
+    let row = TOPIC_CONFIGS.iter().find(|(_, _, broker)| *broker == name);
+    let (of_topic, kind) = row.map_or((name, Kind::Long), |(topic, kind, _)| (*topic, *kind));
+    if (row.is_some() || name == CLEANER_BACKOFF.0)
+        && let Some(wrong) = wrong_kind(kind, value)
+    {
+        return Some(format!("Invalid value {value} for configuration {name}: {wrong}"));
     }
-    Ok(())
+    let wanted = scratch.set(name, value).err();
+    if let (Some(_), Some(required)) = (&wanted, required(name)) {
+        return Some(format!("requirement failed: {required}"));
+    }
+    out_of_range(of_topic, name, value).or_else(|| match wanted? {
+        SettingError::Unknown(_) => None,
+        SettingError::Value { wanted, .. } => {
+            Some(format!("Invalid value {value} for configuration {name}: Value must be {wanted}"))
+        }
+    })
+}
+
+/// What is asked for beside the definition.
+// Source: KafkaConfig.validateValues
+fn required(name: &str) -> Option<&'static str> {
+    match name {
+        "log.retention.ms" => {
+            Some("log.retention.ms must be unlimited (-1) or, equal or greater than 1")
+        }
+        "log.roll.ms" => Some("log.roll.ms must be greater than or equal to 1"),
+        _ => None,
+    }
 }
 
 // Source: AdminManager.alterConfigs (1.1), ConfigAdminManager.validateBrokerConfigChange (3.1)
@@ -346,12 +379,13 @@ const TOPIC_CONFIGS: &[(&str, Kind, &str)] = &[
     ("unclean.leader.election.enable", Kind::Boolean, "unclean.leader.election.enable"),
 ];
 
-/// The least that some of them may be.
-// Source: LogConfig.CONFIG (3.9)
+/// The least that some of them may be, and one of brokers alone.
+// Source: LogConfig.CONFIG, CleanerConfig.CONFIG_DEF (3.9)
 const LEAST: &[(&str, i64)] = &[
     ("delete.retention.ms", 0),
     ("file.delete.delay.ms", 0),
     ("index.interval.bytes", 0),
+    (CLEANER_BACKOFF.0, 0),
     ("max.message.bytes", 0),
     ("min.insync.replicas", 1),
     ("retention.ms", -1),
@@ -370,7 +404,7 @@ pub fn check_topic_configs(config: &Config) -> Result<(), String> {
         if let Some(wrong) = wrong_kind(*kind, value) {
             return Err(format!("Invalid value {value} for configuration {name}: {wrong}"));
         }
-        if let Some(words) = out_of_range(name, value) {
+        if let Some(words) = out_of_range(name, name, value) {
             return Err(words);
         }
     }
@@ -392,13 +426,14 @@ fn wrong_kind(kind: Kind, value: &str) -> Option<&'static str> {
     (!fits).then_some(wrong)
 }
 
-/// Why a setting of the right kind cannot be, if so.
+/// Why a setting of the right kind cannot be, if so: the rule is that of the topic's setting, the
+/// name is as it is called here.
 // Source: ConfigDef.Range, ConfigDef.ValidList
 // Real: 0.8 names other reasons; here those of later releases hold for all.
-fn out_of_range(name: &str, value: &str) -> Option<String> {
-    let least = LEAST.iter().find(|(known, _)| *known == name).map(|(_, least)| *least);
+fn out_of_range(of_topic: &str, name: &str, value: &str) -> Option<String> {
+    let least = LEAST.iter().find(|(known, _)| *known == of_topic).map(|(_, least)| *least);
     let least = least.filter(|least| value.parse::<i64>().is_ok_and(|number| number < *least));
-    let (value, wrong) = match name {
+    let (value, wrong) = match of_topic {
         "cleanup.policy" => {
             let stranger = value.split(',').map(str::trim).find(|policy| !is_policy(policy))?;
             (stranger, "String must be one of: compact, delete".into())
@@ -422,16 +457,19 @@ fn is_decimal(text: &str) -> bool {
 fn behind(
     resource: &ConfigResource,
     name: &Arc<str>,
-    of_all: &Config,
-    site: Site<'_>,
+    dynamic: &Dynamic,
+    file: &Settings,
 ) -> Vec<(ConfigSource, Arc<str>, Arc<str>)> {
     let of_topic = TOPIC_CONFIGS.iter().find(|(known, _, _)| *known == &**name);
     let of_topic = of_topic.filter(|_| matches!(resource, ConfigResource::Topic(_)));
     let other = of_topic.map_or(name.clone(), |(_, _, behind)| (*behind).into());
-    let of_all = of_all.get(&other).cloned();
-    let of_file = site.settings.others.get(&other).cloned();
-    let defaults = Settings::new(BrokerId(0), "", 0).of_release(site.settings.release);
+    // What is set for a broker itself does not stand behind itself.
+    let own = of_topic.and_then(|_| dynamic.own().get(&other).cloned());
+    let of_all = dynamic.of_all().get(&other).cloned();
+    let of_file = file.others.get(&other).cloned();
+    let defaults = Settings::new(BrokerId(0), "", 0).of_release(file.release);
     let all = [
+        (ConfigSource::DynamicBroker, own),
         (ConfigSource::DynamicDefaultBroker, of_all),
         (ConfigSource::StaticBroker, of_file),
         // What is null is not told.
@@ -473,20 +511,20 @@ const OF_NOBODY: &[&str] = &[
 // Source: ConfigHelper.createTopicConfigEntry, createBrokerConfigEntry
 fn add_defaults(
     resource: &ConfigResource,
-    of_all: &Config,
-    site: Site<'_>,
+    dynamic: &Dynamic,
+    file: &Settings,
     entries: &mut Vec<ConfigEntry>,
 ) {
     let names: Vec<&str> = match resource {
         ConfigResource::Topic(_) => TOPIC_CONFIGS.iter().map(|(name, _, _)| *name).collect(),
-        ConfigResource::Broker(_) => Settings::names(site.settings.release),
+        ConfigResource::Broker(_) => Settings::names(file.release),
         ConfigResource::AllBrokers => return,
     };
     for name in names {
         if entries.iter().any(|entry| *entry.name == *name) {
             continue;
         }
-        let mut synonyms = behind(resource, &name.into(), of_all, site);
+        let mut synonyms = behind(resource, &name.into(), dynamic, file);
         let default = TOPIC_DEFAULTS.iter().find(|(known, _)| *known == name);
         let other = TOPIC_CONFIGS.iter().find(|(known, _, _)| *known == name);
         if let (Some((_, value)), Some((_, _, other)), true) = (default, other, synonyms.is_empty())
@@ -508,8 +546,8 @@ fn add_defaults(
 fn entries(
     resource: &ConfigResource,
     own: &Config,
-    of_all: &Config,
-    site: Site<'_>,
+    dynamic: &Dynamic,
+    file: &Settings,
 ) -> Vec<ConfigEntry> {
     let source = match resource {
         ConfigResource::Topic(_) => ConfigSource::DynamicTopic,
@@ -520,7 +558,7 @@ fn entries(
         let mut synonyms = vec![(source, name.clone(), value.clone())];
         // Source: ConfigHelper.createBrokerConfigEntry
         if *resource != ConfigResource::AllBrokers {
-            synonyms.extend(behind(resource, name, of_all, site));
+            synonyms.extend(behind(resource, name, dynamic, file));
         }
         let (name, value, config_source) = (name.clone(), value.clone(), source);
         ConfigEntry { name, value, config_source, synonyms }
@@ -528,11 +566,13 @@ fn entries(
     let mut entries: Vec<ConfigEntry> = own.iter().map(entry).collect();
     if let ConfigResource::Topic(_) = resource {
         for (name, _, behind) in TOPIC_CONFIGS {
-            let set = |config: &Config| config.get(*behind).cloned();
-            let own_file = site.settings.others.get(*behind).cloned();
-            let found = set(of_all)
-                .map(|value| (ConfigSource::DynamicDefaultBroker, value))
-                .or(own_file.map(|value| (ConfigSource::StaticBroker, value)));
+            let set = [
+                (ConfigSource::DynamicBroker, dynamic.own()),
+                (ConfigSource::DynamicDefaultBroker, dynamic.of_all()),
+                (ConfigSource::StaticBroker, &file.others),
+            ];
+            let mut set = set.into_iter();
+            let found = set.find_map(|(source, of)| Some((source, of.get(*behind)?.clone())));
             if let Some((source, value)) = found
                 && !own.contains_key(*name)
             {
