@@ -515,6 +515,12 @@ impl Release {
         self >= Release::V2_3_1
     }
 
+    /// Whether `kafka-reassign-partitions` refuses a partition that is to have no replica.
+    // Source: ReassignPartitionsCommand.parseAndValidate (0.11)
+    pub fn plans_want_replicas(self) -> bool {
+        self >= Release::V1_1_1
+    }
+
     /// Whether `kafka-configs` says plainly what is wrong with its options.
     // Source: ConfigCommand.main (1.1)
     pub fn configs_tool_says_what_is_wrong(self) -> bool {

@@ -19,6 +19,7 @@ use crate::zk::request::Op;
 
 impl ReassignPartitions {
     pub(super) fn execute_in_zookeeper(&self, admin: &mut Admin<'_>) -> Told<String> {
+        self.check_plan(admin.release())?;
         let mut current = current(&self.topic_names(), admin)?;
         let known: OrdSet<BrokerId> = registered(admin)?.into_iter().map(|one| one.id).collect();
         let wanted: OrdSet<BrokerId> = self.plan.iter().flat_map(|(_, to)| to.clone()).collect();

@@ -10,7 +10,7 @@ use super::admin::{Admin, Failure, Halt, Told, answer};
 use super::dialogue::Next;
 use super::exception::Exception;
 use super::reassign_plan::{Wanted, not_found};
-use super::{Arguments, Usage};
+use super::{Arguments, Usage, reassign_plan};
 use crate::kafka::admin::{
     AlterConfigOp, AlterPartitionReassignmentsRequest, ConfigResource,
     IncrementalAlterConfigsRequest, ListPartitionReassignmentsRequest, OngoingReassignment,
@@ -134,6 +134,7 @@ impl ReassignPartitions {
 
     // Source: ReassignPartitionsCommand.executeAssignment (2.6)
     fn execute(&self, additional: Additional, admin: &mut Admin<'_>) -> Told<String> {
+        self.check_plan(admin.release())?;
         let moving = moves(None, admin)?;
         if additional == Additional::No && !moving.is_empty() {
             return Ok(format!("{EXISTING}\n"));
@@ -157,6 +158,12 @@ impl ReassignPartitions {
             names.join(",")
         ));
         Ok(out)
+    }
+
+    /// A plan may be refused without asking anybody.
+    pub(super) fn check_plan(&self, release: Release) -> Told<()> {
+        let refused = |words| Failure::new(Exception::AdminCommandFailed, words).into();
+        reassign_plan::check(&self.plan, release).map_err(refused)
     }
 
     /// Only registered brokers may get replicas.

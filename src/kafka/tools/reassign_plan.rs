@@ -7,7 +7,7 @@
 
 use super::admin::{Admin, Failure, Told};
 use super::exception::Exception;
-use super::reassign_partitions::{Disks, Replicas, json};
+use super::reassign_partitions::{Disks, Replicas, joined, json};
 use super::topics::Racks;
 use super::topics_in_zookeeper::{draw_deal, in_words, registered};
 use super::{Arguments, Usage, reassign_in_zookeeper};
@@ -125,6 +125,64 @@ fn twice<T: PartialEq + ToString>(all: &[T]) -> Option<String> {
     before.find(|(at, one)| all[..*at].contains(one)).map(|(_, one)| one.to_string())
 }
 
+/// What of a plan is refused before anybody is asked, if so.
+// Source: ReassignPartitionsCommand.parseExecuteAssignmentArgs (2.6), parseAndValidate before
+pub(super) fn check(plan: &Replicas, release: Release) -> Result<(), String> {
+    if plan.is_empty() {
+        return Err(match release.moves_are_wished_in_zookeeper() {
+            true => "Partition reassignment data file is empty".into(),
+            false => "Partition reassignment list cannot be empty".into(),
+        });
+    }
+    if release.plans_want_replicas() && plan.iter().any(|(_, replicas)| replicas.is_empty()) {
+        return Err("Partition replica list cannot be empty".into());
+    }
+    let name = |tp: &TopicPartition| match release.partitions_are_named_in_brackets() {
+        true => reassign_in_zookeeper::bracketed(tp),
+        false => tp.to_string(),
+    };
+    let named: Vec<TopicPartition> = plan.iter().map(|(tp, _)| tp.clone()).collect();
+    let again = all_twice(&named, release, java_hash::of_partition);
+    if !again.is_empty() {
+        let again: Vec<String> = again.iter().map(name).collect();
+        let words = "Partition reassignment contains duplicate topic partitions: ";
+        return Err(format!("{words}{}", again.join(",")));
+    }
+    let mut again = Vec::new();
+    for (tp, replicas) in plan {
+        let twice = all_twice(replicas, release, |id| id.0);
+        if !twice.is_empty() {
+            again.push(format!("{} contains multiple entries for {}", name(tp), joined(&twice)));
+        }
+    }
+    match again.is_empty() {
+        true => Ok(()),
+        false => {
+            let words = "Partition replica lists may not contain duplicate entries: ";
+            Err(format!("{words}{}", again.join(". ")))
+        }
+    }
+}
+
+/// All that stands there more than once, each once: a set of Java is in the order of its table.
+// Source: ToolsUtils.duplicates, CoreUtils.duplicates
+fn all_twice<T: Clone + PartialEq>(
+    all: &[T],
+    release: Release,
+    hash: impl Fn(&T) -> i32,
+) -> Vec<T> {
+    let mut found = Vec::new();
+    for (at, one) in all.iter().enumerate() {
+        if all[..at].contains(one) && !found.contains(one) {
+            found.push(one.clone());
+        }
+    }
+    if !release.tools_are_in_scala() {
+        java_hash::in_table_order(&mut found, java_hash::Filling::Full, hash);
+    }
+    found
+}
+
 /// That brokers know no such topic.
 pub(super) fn not_found(topic: &TopicName) -> Failure {
     let words = format!("Topic {topic} not found.");
@@ -176,4 +234,58 @@ fn told(mut current: Replicas, mut proposed: Replicas, release: Release) -> Stri
         "Current partition replica assignment\n{before}{now}\n{after}\
          Proposed partition reassignment configuration\n{before}{then}\n"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_is_refused_as_the_real_tool_does_it() {
+        let twice = "[1,1,2,2]";
+        let moves = |list: &[(&str, &str)]| {
+            let one = |(topic, to): &(&str, &str)| {
+                format!(r#"{{"topic":"{topic}","partition":0,"replicas":{to}}}"#)
+            };
+            let list: Vec<String> = list.iter().map(one).collect();
+            let text = format!(r#"{{"partitions":[{}]}}"#, list.join(","));
+            znodes::decode_reassignments(&text.as_str().into()).expect("it is a plan")
+        };
+        let (new, old, oldest) = (Release::V3_9_1, Release::V2_3_1, Release::V0_8_2_2);
+        let same = [("foo", "[1]"), ("foo", "[2]")];
+        let words = "Partition replica lists may not contain duplicate entries: ";
+        let table: [(Replicas, Release, String); 7] = [
+            (moves(&[]), new, "Partition reassignment list cannot be empty".into()),
+            (moves(&[]), old, "Partition reassignment data file is empty".into()),
+            (moves(&[("foo", "[]")]), old, "Partition replica list cannot be empty".into()),
+            (
+                moves(&same),
+                new,
+                "Partition reassignment contains duplicate topic partitions: foo-0".into(),
+            ),
+            (
+                moves(&same),
+                oldest,
+                "Partition reassignment contains duplicate topic partitions: [foo,0]".into(),
+            ),
+            (
+                moves(&[("foo", twice), ("bar", "[3,3]"), ("far", "[1]")]),
+                new,
+                format!(
+                    "{words}foo-0 contains multiple entries for 1,2. bar-0 contains multiple \
+                     entries for 3"
+                ),
+            ),
+            (
+                moves(&[("foo", twice)]),
+                oldest,
+                format!("{words}[foo,0] contains multiple entries for 1,2"),
+            ),
+        ];
+        for (plan, release, expected) in table {
+            assert_eq!(check(&plan, release), Err(expected), "{plan:?} in {release}");
+        }
+        assert_eq!(check(&moves(&[("foo", "[]")]), oldest), Ok(()));
+        assert_eq!(check(&moves(&[("foo", "[1,2]"), ("bar", "[2,1]")]), new), Ok(()));
+    }
 }
