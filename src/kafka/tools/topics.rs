@@ -443,6 +443,7 @@ fn partition(topic: &TopicMetadata, of: &PartitionMetadata, moves: &Moves) -> Pa
     PartitionDescription {
         partition: of.partition_index,
         leader: (of.leader_id != BrokerId::NONE).then_some(of.leader_id),
+        is_led: of.leader_id != BrokerId::NONE,
         replicas: of.replica_nodes.clone(),
         isr: of.isr_nodes.clone(),
         moving: moving.filter(|(adding, removing)| !adding.is_empty() || !removing.is_empty()),

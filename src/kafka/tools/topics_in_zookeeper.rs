@@ -122,14 +122,14 @@ impl Topics {
             true => self.names(admin)?,
             false => self.existing_in_zookeeper(admin)?,
         };
-        registered(admin)?;
+        let live = registered(admin)?;
         let marked = are_marked(&names, admin)?;
         for (name, is_marked) in names.into_iter().zip(marked) {
             let settings = get(ConfigType::Topics.entity(name.as_str()));
             let replies = admin.in_zookeeper(vec![get(znodes::topic(&name)), settings])?;
             let Some(topic) = found(&replies[0], TopicZnode::decode) else { continue };
             let config = found(&replies[1], znodes::decode_config).unwrap_or_default();
-            let partitions = partitions(&name, &topic, admin)?;
+            let partitions = partitions(&name, &topic, &live, admin)?;
             let mut configs: Vec<(Arc<str>, Arc<str>)> = config.into_iter().collect();
             java_hash::in_table_order(&mut configs, Filling::Early, |(key, _)| {
                 java_hash::hash(key)
@@ -412,6 +412,7 @@ fn are_marked(names: &[TopicName], admin: &mut Admin<'_>) -> Told<Vec<bool>> {
 fn partitions(
     name: &TopicName,
     topic: &TopicZnode,
+    live: &[Candidate],
     admin: &mut Admin<'_>,
 ) -> Told<Vec<PartitionDescription>> {
     let path = |&number: &i32| get(znodes::state(&TopicPartition::new(name.clone(), number)));
@@ -420,9 +421,10 @@ fn partitions(
     for ((&partition, to), reply) in topic.partitions.iter().zip(&replies) {
         let state = found(reply, StateZnode::decode).map(|state| state.leadership);
         let leader = state.as_ref().map(|state| state.leader);
+        let is_led = live.iter().any(|broker| Some(broker.id) == leader);
         let isr = state.map(|state| state.isr).unwrap_or_default();
         let (replicas, moving) = (to.replicas.clone(), None);
-        partitions.push(PartitionDescription { partition, leader, replicas, isr, moving });
+        partitions.push(PartitionDescription { partition, leader, is_led, replicas, isr, moving });
     }
     Ok(partitions)
 }

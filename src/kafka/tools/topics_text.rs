@@ -32,6 +32,8 @@ pub struct PartitionDescription {
     pub partition: i32,
     /// Its leader, if it has one.
     pub leader: Option<BrokerId>,
+    /// Whether that lives.
+    pub is_led: bool,
     /// Its replicas.
     pub replicas: Vec<BrokerId>,
     /// Those in sync.
@@ -47,7 +49,7 @@ pub enum Only {
     All,
     /// Those with fewer in sync than replicas.
     UnderReplicated,
-    /// Those without a leader.
+    /// Those without a leader that lives.
     Unavailable,
     /// Those with fewer in sync than `min.insync.replicas`.
     UnderMinIsr,
@@ -58,7 +60,8 @@ pub enum Only {
 }
 
 impl Only {
-    // Source: TopicCommand.DescribeOptions.shouldPrintPartition
+    // Source: TopicCommand.DescribeOptions.shouldPrintPartition; before 2.2 describeTopic, which
+    // looks whether the leader is registered
     fn wants(self, partition: &PartitionDescription, min_isr: usize) -> bool {
         match self {
             Only::UnderMinIsr => partition.isr.len() < min_isr,
@@ -66,7 +69,7 @@ impl Only {
             Only::Overridden => false,
             Only::All => true,
             Only::UnderReplicated => partition.isr.len() < replication_factor(partition),
-            Only::Unavailable => partition.leader.is_none(),
+            Only::Unavailable => !partition.is_led,
         }
     }
 }
@@ -176,6 +179,7 @@ mod tests {
         let first = PartitionDescription {
             partition: 0,
             leader: Some(BrokerId(1)),
+            is_led: true,
             replicas: brokers(&[2, 3, 1]),
             isr: brokers(&[1, 2]),
             moving: Some((brokers(&[3]), brokers(&[1]))),
@@ -183,6 +187,7 @@ mod tests {
         let second = PartitionDescription {
             partition: 1,
             leader: None,
+            is_led: false,
             replicas: brokers(&[2, 3]),
             isr: brokers(&[3]),
             moving: None,
