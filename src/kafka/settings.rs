@@ -171,7 +171,7 @@ impl Settings {
         BUFFER_READ * (bytes / buffer.and_then(|text| text.parse().ok()).unwrap_or(u64::MAX))
     }
 
-    /// Whether the broker's files are Windows's, where nothing can be renamed that is open.
+    /// Whether the broker's files are Windows's, where no folder can be renamed that is in use.
     pub fn locks_open_files(&self) -> bool {
         self.others.get(SYSTEM).is_some_and(|name| name.starts_with("Windows"))
     }

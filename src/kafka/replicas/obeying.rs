@@ -215,7 +215,7 @@ impl Replicas {
         request: &StopReplicaRequest,
         turn: &mut Turn<'_, '_>,
     ) -> StopReplicaResponse {
-        let mut partition_errors = Vec::new();
+        let (mut partition_errors, mut failed) = (Vec::new(), None);
         if self.is_stale(request.order, "stop-replica", turn.out) {
             let error = Some(Error::StaleControllerEpoch);
             return StopReplicaResponse { error, partition_errors };
@@ -226,8 +226,11 @@ impl Replicas {
             let fenced = stop.leader_epoch.0 >= 0 && known.is_some_and(|k| k > stop.leader_epoch);
             let error = match fenced {
                 true => Some(Error::FencedLeaderEpoch),
+                // All replicas are in the directory that has failed.
+                false if failed.is_some() => failed,
                 false => self.stop_one(tp, stop.stopping, turn).err(),
             };
+            failed = failed.or(error.filter(|error| *error == Error::KafkaStorage));
             partition_errors.push((tp.clone(), error));
         }
         self.drop_idle_fetchers(turn);
@@ -264,6 +267,9 @@ impl Replicas {
 /// The log's folder cannot be renamed while its index is mapped into memory; the only log directory
 /// fails with that, and the broker with it.
 // Source: UnifiedLog.renameDir, LogManager.handleLogDirFailure (KIP-112); KAFKA-1194
+// Real: before 1.0 the order is answered by an unknown error and the broker goes on, and in all
+// releases what a cleaner has written cannot be renamed either; here the broker ends in all, and
+// cleaners work as on other systems, because deletions are what was recorded.
 fn fail_log_dir(tp: &TopicPartition, turn: &mut Turn<'_, '_>) -> Error {
     turn.out.tell(BrokerFact::LogDirFailed { partition: tp.clone() });
     turn.out.exit(1);
