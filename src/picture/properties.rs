@@ -171,11 +171,13 @@ mod tests {
         let shown = after(&shown.change("log.cleanup.policy", ""));
         assert_eq!(said(&shown, "log.cleanup.policy"), ("delete".into(), Whence::Default));
         // What is written there by hand and cannot be does not hold.
+        after("add client z1");
         let znode = "/config/brokers/<default>";
         let data = r#"{"version":1,"config":{"min.insync.replicas":"none"}}"#;
-        after(&format!("zk set {znode} {data}"));
+        after(&format!("ask z1 set {znode} {}", Quoted(data)));
         let note = r#"{"version":2,"entity_path":"brokers/<default>"}"#;
-        let shown = after(&format!("zk create -s /config/changes/config_change_ {note}"));
+        let path = "/config/changes/config_change_";
+        let shown = after(&format!("ask z1 create -s {path} {}", Quoted(note)));
         assert_eq!(said(&shown, "min.insync.replicas"), ("2".into(), Whence::File));
         assert_eq!(said(&shown, "message.max.bytes").1, Whence::Default);
         let shown = after("kill broker1");
