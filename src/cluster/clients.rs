@@ -17,7 +17,7 @@ use crate::kafka::old_consumer::OldConsumer;
 use crate::kafka::old_consumer::words::{OldSettings, Wanted};
 use crate::kafka::producer::Producer;
 use crate::kafka::producer::words::{
-    Act as Transact, ProducerRequest, ProducerSettings, Steady, ToSend,
+    Act as Transact, Delivery, ProducerRequest, ProducerSettings, Steady, ToSend,
 };
 use crate::kafka::release::Release;
 use crate::kafka::tools::console_producer::{self, ConsoleProducer};
@@ -200,6 +200,8 @@ impl NewProducer {
         let mut settings = settings.of_release(known.release);
         settings.steady = self.steady.clone();
         self.set_all(known.release, |name, value| settings.set(name, value))?;
+        let settled = settings.settle_delivery(Delivery::among(&self.settings));
+        settled.map_err(Refusal::Settings)?;
         Ok(settings)
     }
 
@@ -382,7 +384,10 @@ pub(super) fn tool(
                 let tool = Tool::of_text(name, &words, bootstrap, said);
                 return Ok(AnyProcess::Tool(Box::new(tool)));
             }
-            let settings = ConsoleProducer::read(&words).expect(right).settings(&bootstrap);
+            let read = ConsoleProducer::read(&words).expect(right);
+            let typed = words.into_iter().map(Arc::from).collect();
+            let settings = read.settings(&bootstrap).map_err(Refusal::Settings)?;
+            let settings = ProducerSettings { typed: Some(typed), ..settings };
             return Ok(AnyProcess::Producer(Box::new(Producer::new(settings))));
         }
         dump_log::NAME => {

@@ -410,6 +410,19 @@ const CLASSES: &[(&str, &str)] = &[
     ("DeleteRecordsCommand", "kafka-delete-records"),
 ];
 
+/// Whether it is called like a program of Kafka or ZooKeeper, which is pasted with its folder.
+fn is_program(name: &str) -> bool {
+    let is_class = || name.starts_with(|c: char| c.is_ascii_uppercase());
+    name.starts_with("kafka-") || matches!(name, "zookeeper-shell" | "zkCli") || is_class()
+}
+
+/// A program without its folder and suffix, as in `bin/kafka-topics.sh`; any other word as it is.
+fn pasted(word: &str) -> &str {
+    let file = word.rsplit('/').next().unwrap_or_default();
+    let name = file.strip_suffix(".sh").unwrap_or(file);
+    if is_program(name) { name } else { word }
+}
+
 impl Command {
     /// Reads one line.
     pub fn parse(number: u32, text: &str) -> Result<Command, Trouble> {
@@ -422,16 +435,16 @@ impl Command {
 
     /// Reads what follows `verb`.
     pub fn parse_after(verb: &Word, line: &mut Line) -> Result<Command, Trouble> {
-        // As it is pasted: `bin/kafka-topics.sh`, `kafka-run-class.sh kafka.tools.SomeTool`.
-        let mut name = verb.text.rsplit('/').next().unwrap_or_default().to_owned();
-        if let Some(short) = name.strip_suffix(".sh") {
-            name.truncate(short.len());
-        }
+        let mut name = pasted(&verb.text).to_owned();
         if name == "kafka-run-class" {
-            let class = line.word("the class of a tool like kafka.tools.ConsumerOffsetChecker")?;
-            let class = class.text.rsplit('.').next().unwrap_or_default();
-            let script = CLASSES.iter().find(|(known, _)| *known == class);
-            name = script.map_or(class, |(_, script)| *script).to_owned();
+            let wanted = "the class of a tool like kafka.tools.ConsumerOffsetChecker";
+            let class = line.word(wanted)?;
+            let short = class.text.rsplit('.').next().unwrap_or_default();
+            let script = CLASSES.iter().find(|(known, _)| *known == short);
+            name = script.map_or(short, |(_, script)| *script).to_owned();
+            if !is_program(&name) {
+                return Err(class.is_not(wanted));
+            }
         }
         let Some(row) = COMMANDS.iter().find(|row| row.name == name) else {
             return match name.as_str() {
@@ -692,6 +705,9 @@ pub enum Refusal {
     /// Producers of other releases have it.
     #[error("a producer of Kafka {1} has no setting {0}")]
     NoSetting(Arc<str>, Release),
+    /// They do not go together.
+    #[error("{0}")]
+    Settings(&'static str),
     /// It has no such replica.
     #[error("{0} has no log of {1}")]
     NoLog(ProcessName, Arc<str>),
@@ -1051,6 +1067,20 @@ mod tests {
             ),
         ] {
             assert_eq!(Command::parse(1, pasted).expect("it is right").to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn only_a_program_has_a_folder() {
+        for text in [
+            "x/kill broker1",
+            "x/kill.sh broker1",
+            "kill.sh broker1",
+            "kafka-run-class a.kill broker1",
+            "kafka-run-class kafka.tools.Unheard broker1",
+            "bin/zkCli.sh",
+        ] {
+            assert!(Command::parse(1, text).is_err(), "{text}");
         }
     }
 

@@ -147,8 +147,7 @@ fn tools(lab: &Lab, tried: &[Tried]) -> Pane {
     for (moment, command) in deeds {
         done.push((moment.at, vec![deed(command, &producers)]));
     }
-    let begun = runs.iter().filter(|(_, run)| console_producer(run).is_some());
-    done.extend(begun.map(|(moment, run)| (moment.at, vec![person("$ ", run.to_string())])));
+    done.extend(producers.iter().map(|begun| (begun.at, vec![person("$ ", begun.line.clone())])));
     for tool in lab.cluster().processes().filter_map(|(_, _, process)| process.tool()) {
         let Some(begun) = tool.begun() else { continue };
         let mut lines = vec![person("$ ", tool.line().to_owned())];
@@ -186,11 +185,11 @@ fn person(prompt: &str, text: String) -> Said {
 }
 
 /// A command: a line of input where it was sent to a console producer.
-fn deed(command: &Command, producers: &[(ProcessName, ConsoleProducer)]) -> Said {
+fn deed(command: &Command, producers: &[Begun]) -> Said {
     if let Command::Send { process, record } = command
-        && let Some((_, producer)) = producers.iter().find(|(name, _)| name == process)
+        && let Some(begun) = producers.iter().find(|begun| begun.name == *process)
     {
-        return person(PRODUCING, producer.line(record));
+        return person(PRODUCING, begun.producer.line(record));
     }
     Said { voice: Voice::Deed, prompt: "◆ ".into(), text: command.to_string() }
 }
@@ -200,28 +199,44 @@ const PRODUCING: &str = ">";
 /// The line that ends its input: the key is `Ctrl-D`.
 const END: &str = "^D";
 
-fn console_producer(command: &Command) -> Option<ConsoleProducer> {
-    let Command::Type { tool: console_producer::NAME, words } = command else { return None };
-    let words: Vec<String> = words.iter().map(|word| word.to_string()).collect();
-    ConsoleProducer::read(&words).ok()
+/// A console producer that runs, or has run.
+struct Begun {
+    at: SimTime,
+    name: ProcessName,
+    line: String,
+    producer: ConsoleProducer,
 }
 
-/// All console producers that were begun, with the names that they got.
-fn producers(lab: &Lab) -> Vec<(ProcessName, ConsoleProducer)> {
-    let begun = lab.given().iter().filter_map(|(_, command)| console_producer(command));
-    let name = |number| match number {
-        1 => console_producer::NAME.to_owned(),
-        _ => format!("{}-{number}", console_producer::NAME),
-    };
-    (1..).zip(begun).map(|(number, of)| (ProcessName(name(number).into()), of)).collect()
+/// All console producers that were begun. Each run has made one process, in their order: a tool
+/// where it was refused.
+fn producers(lab: &Lab) -> Vec<Begun> {
+    let is_run =
+        |command: &Command| matches!(command, Command::Type { tool: console_producer::NAME, .. });
+    let mut runs = lab.given().iter().filter(|(_, command)| is_run(command));
+    let mut begun = Vec::new();
+    for (_, name, process) in lab.cluster().processes() {
+        let is_tool = process.tool().is_some_and(|tool| tool.name() == console_producer::NAME);
+        let typed = process.producer().and_then(|producer| producer.settings().typed.as_ref());
+        if !is_tool && typed.is_none() {
+            continue;
+        }
+        let Some((moment, run)) = runs.next() else { break };
+        let words = typed.map(|words| words.iter().map(|word| word.to_string()).collect());
+        let words: Option<Vec<String>> = words;
+        if let Some(Ok(producer)) = words.map(|words| ConsoleProducer::read(&words)) {
+            let (name, line) = (ProcessName(name.into()), run.to_string());
+            begun.push(Begun { at: moment.at, name, line, producer });
+        }
+    }
+    begun
 }
 
 /// The console producer that is typed at: the last one, while it runs.
 fn typed_at(lab: &Lab) -> Option<(ProcessName, ConsoleProducer)> {
-    let (name, of) = producers(lab).pop()?;
+    let Begun { name, producer, .. } = producers(lab).pop()?;
     let id = lab.cluster().find(&name.0)?;
     let closes = || lab.cluster().process(id).producer().is_some_and(|of| !of.is_running());
-    (lab.cluster().power(id) != Power::Off && !closes()).then_some((name, of))
+    (lab.cluster().power(id) != Power::Off && !closes()).then_some((name, producer))
 }
 
 /// What is said to a line typed at the tools that does nothing to the cluster.
@@ -453,6 +468,30 @@ mod tests {
                 "Processed a total of 2 messages",
             ]
         );
+    }
+
+    #[test]
+    fn a_refused_run_stands_once_in_the_pane() {
+        let setup = "# zootrope 1\nsetup release=2.3.1 seed=1 zookeeper=1 brokers=1\n";
+        let mut lab = Lab::new(Recording::parse(setup).expect("it is written rightly"));
+        lab.advance_to(lab.moment().at + Span::secs(10));
+        for door in ["--bootstrap-server", "--broker-list"] {
+            let line = format!("kafka-console-producer {door} broker1:9092 --topic orders");
+            lab.issue(Command::parse(1, &line).expect("it is right")).expect("it can be");
+            lab.advance_to(lab.moment().at + Span::secs(2));
+        }
+        let pane = super::pane(Program::Tools, &lab, &[]);
+        let said: Vec<&str> = pane.lines.iter().map(|said| said.text.as_str()).collect();
+        assert_eq!(
+            said,
+            [
+                "kafka-console-producer --bootstrap-server broker1:9092 --topic orders",
+                "bootstrap-server is not a recognized option",
+                "kafka-console-producer --broker-list broker1:9092 --topic orders",
+            ]
+        );
+        let meant = meant(Program::Tools, "v1", &lab);
+        assert_eq!(meant, ["send kafka-console-producer-2 topic=orders value=v1"]);
     }
 
     #[test]

@@ -215,7 +215,10 @@ pub(super) fn producers_get_answers(seen: &mut Seen, cluster: &Cluster) -> Verdi
         let Some(producer) = process.producer() else { continue };
         let settings = producer.settings();
         let waits = settings.steady.is_none() && producer.outstanding() > 0;
-        if waits && alone_for(seen, cluster, settings.delivery_timeout) {
+        // A record may wait for metadata, then for a batch, then for an answer.
+        let answer = settings.delivery_timeout.max(settings.request_timeout);
+        let patience = settings.max_block + settings.linger + answer;
+        if waits && alone_for(seen, cluster, patience) {
             let (name, count) = (cluster.name(id), producer.outstanding());
             return Err(format!("producer={name} records={count}"));
         }

@@ -56,6 +56,8 @@ pub struct ProducerSettings {
     pub partitioner: Partitioner,
     /// What it sends by itself, over and over.
     pub steady: Option<Steady>,
+    /// The words behind `kafka-console-producer`, if it is one.
+    pub typed: Option<Arc<[Arc<str>]>>,
 }
 
 /// Records sent by themselves at a steady pace.
@@ -102,6 +104,7 @@ impl ProducerSettings {
             metadata_max_age: Span::secs(300),
             partitioner: Partitioner::Java,
             steady: None,
+            typed: None,
         }
     }
 
@@ -158,6 +161,48 @@ impl ProducerSettings {
             _ => return None,
         }
         Some(())
+    }
+}
+
+/// Why settings do not go together, in Kafka's words.
+pub const DELIVERY_TOO_SHORT: &str =
+    "delivery.timeout.ms should be equal to or larger than linger.ms + request.timeout.ms";
+
+impl ProducerSettings {
+    /// Refuses a time for delivery that is shorter than one try; one that nobody has set becomes
+    /// as long.
+    // Source: KafkaProducer.configureDeliveryTimeout (KIP-91, 2.1)
+    pub fn settle_delivery(&mut self, is_set: Delivery) -> Result<(), &'static str> {
+        let least = self.linger + self.request_timeout;
+        if !self.release.producers_try_again() || self.delivery_timeout >= least {
+            return Ok(());
+        }
+        match is_set {
+            Delivery::Set => Err(DELIVERY_TOO_SHORT),
+            Delivery::Default => {
+                self.delivery_timeout = least;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Whether somebody has set `delivery.timeout.ms`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// Somebody has.
+    Set,
+    /// Nobody has.
+    Default,
+}
+
+impl Delivery {
+    /// Whether one of these settings is it.
+    pub fn among(settings: &[(Arc<str>, Arc<str>)]) -> Delivery {
+        match settings.iter().any(|(name, _)| &**name == "delivery.timeout.ms") {
+            true => Delivery::Set,
+            false => Delivery::Default,
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::{Arguments, Bootstrap, Usage};
 use crate::kafka::id::TopicName;
 use crate::kafka::message::Acks;
-use crate::kafka::producer::words::{ProducerSettings, ToSend};
+use crate::kafka::producer::words::{Delivery, ProducerSettings, ToSend};
 use crate::kafka::release::Release;
 use crate::sim::Span;
 
@@ -85,7 +85,7 @@ impl ConsoleProducer {
     /// The settings of its producer.
     // Source: ConsoleProducer.ConsoleProducerOptions: --timeout, --message-send-max-retries,
     // --request-timeout-ms
-    pub fn settings(&self, known: &Bootstrap) -> ProducerSettings {
+    pub fn settings(&self, known: &Bootstrap) -> Result<ProducerSettings, &'static str> {
         let settings = ProducerSettings::new("console-producer", known.processes.clone());
         let mut settings = settings.of_release(known.release);
         settings.linger = Span::secs(1);
@@ -97,7 +97,8 @@ impl ConsoleProducer {
         for (name, value) in &self.settings {
             settings.set(name, value).expect("checked when it was read");
         }
-        settings
+        settings.settle_delivery(Delivery::among(&self.settings))?;
+        Ok(settings)
     }
 
     /// The record that a line of its input is.
@@ -171,7 +172,7 @@ mod tests {
         assert_eq!(keyed.record("v"), Err(why));
         assert!(read("--topic t --request-required-acks 2").is_err() && read("--sync").is_err());
         let set = read("--topic t --timeout 5 --producer-property acks=1").expect("it is right");
-        let settings = set.settings(&Bootstrap::nowhere());
+        let settings = set.settings(&Bootstrap::nowhere()).expect("they go together");
         assert_eq!((settings.linger, settings.acks), (Span::ms(5), Acks::Leader));
         assert!(read("--topic t --producer-property acks=9").is_err());
     }

@@ -507,6 +507,11 @@ impl Tool {
         self.zk.is_some()
     }
 
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// What was typed to run it.
     pub fn line(&self) -> &str {
         &self.line

@@ -77,9 +77,10 @@ fn pane(program: Program) -> AnyView {
     };
     let keydown = move |event: KeyboardEvent| match event.key().as_str() {
         "Enter" => {
-            typing.enter(mirror, scene);
-            // An answer takes time.
-            playback.playing.set(true);
+            // An answer takes time; what sends nothing leaves it as it is.
+            if typing.enter(mirror, scene) {
+                playback.playing.set(true);
+            }
             typing.write("");
         }
         "Escape" => view.lower.set(Lower::Lanes),
@@ -150,22 +151,24 @@ impl Typing {
         }
     }
 
-    /// Does what the line says, or keeps why that cannot be.
-    fn enter(self, mirror: Mirror, scene: Scene) {
+    /// Does what the line says, or keeps why that cannot be; says whether something was sent.
+    fn enter(self, mirror: Mirror, scene: Scene) -> bool {
         let line = self.line();
         if line.trim().is_empty() {
-            return;
+            return false;
         }
         let is_tool = self.program == Program::Tools;
         let answered = is_tool.then(|| mirror.with(|lab| console::answered(&line, lab)));
         let Some(tried) = answered.flatten() else {
             let lines = mirror.with(|lab| console::meant(self.program, &line, lab));
-            return lines.iter().for_each(|line| scene.send(line));
+            lines.iter().for_each(|line| scene.send(line));
+            return !lines.is_empty();
         };
         let run = mirror.take().0;
         let mut all = self.tried_in(run);
         all.push(tried);
         self.tried.set((run, all));
+        false
     }
 
     /// What was typed in vain in that run.
