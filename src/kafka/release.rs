@@ -5,6 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::error::Error;
 use super::message::Acks;
 use super::producer::words::Keyless;
 use super::record_size::MessageFormat;
@@ -513,6 +514,16 @@ impl Release {
     // Source: KIP-351 (2.3)
     pub fn topics_tool_knows_min_isr(self) -> bool {
         self >= Release::V2_3_1
+    }
+
+    /// What is said to a member that asks for its share of a group that is being read: at first
+    /// nobody looked whether it is, and a group that is not there yet has no members.
+    // Source: GroupCoordinator.handleSyncGroup (0.10; with validateGroupStatus 2.0)
+    pub fn sync_while_loading(self) -> Error {
+        match self >= Release::V1_1_1 {
+            true => Error::RebalanceInProgress,
+            false => Error::UnknownMemberId,
+        }
     }
 
     /// Whether `kafka-reassign-partitions` refuses a partition that is to have no replica.

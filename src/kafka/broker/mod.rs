@@ -499,6 +499,7 @@ fn check(settings: &Settings) -> Result<(), &'static str> {
 
 fn group_settings(settings: &Settings) -> GroupSettings {
     GroupSettings {
+        release: settings.release,
         offsets_topic_num_partitions: settings.offsets_topic_num_partitions,
         group_min_session_timeout: settings.group_min_session_timeout,
         group_max_session_timeout: settings.group_max_session_timeout,

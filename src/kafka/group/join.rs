@@ -69,8 +69,10 @@ impl GroupCoordinator {
         let group = ask.member.group_id.clone();
         if let Err(error) = self.speaks_for(&group) {
             // What the generation has come to is lost: its members begin anew.
-            let lost = error == Error::CoordinatorLoadInProgress;
-            let error = if lost { Error::RebalanceInProgress } else { error };
+            let error = match error {
+                Error::CoordinatorLoadInProgress => self.settings.release.sync_while_loading(),
+                error => error,
+            };
             return answer::synced(caller, Err(error), desk);
         }
         match self.turn(&group, desk) {
@@ -88,7 +90,7 @@ impl GroupCoordinator {
     ) {
         let group = ask.member.group_id.clone();
         if let Err(error) = self.speaks_for(&group) {
-            // Nobody is missed while the group is not known yet.
+            // Nobody is missed while the group is not known yet, in all releases.
             let refused = (error != Error::CoordinatorLoadInProgress).then_some(error);
             return answer::heartbeat(caller, refused, desk);
         }

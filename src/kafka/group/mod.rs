@@ -14,6 +14,7 @@ use super::id::{Generation, GroupId, ProducerEpoch, ProducerId, TopicPartition};
 use super::java_hash;
 use super::message::Request;
 use super::record::{Content, Record};
+use super::release::Release;
 use crate::sim::{OrdMap, OrdSet, SimTime, Span};
 
 mod answer;
@@ -36,6 +37,8 @@ const CLIENT_HOST: &str = "/127.0.0.1";
 /// The settings of a broker that concern groups.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GroupSettings {
+    /// The broker's.
+    pub release: Release,
     /// `offsets.topic.num.partitions`.
     pub offsets_topic_num_partitions: i32,
     /// `group.min.session.timeout.ms`.
@@ -52,6 +55,7 @@ pub struct GroupSettings {
 impl Default for GroupSettings {
     fn default() -> Self {
         GroupSettings {
+            release: Release::V3_9_1,
             offsets_topic_num_partitions: 50,
             group_min_session_timeout: Span::secs(6),
             group_max_session_timeout: Span::secs(1800),

@@ -11,6 +11,7 @@ use crate::kafka::message::{
     SyncGroupRequest,
 };
 use crate::kafka::record::Record;
+use crate::kafka::release::Release;
 use crate::sim::{OrdMap, ProcessId, SimTime, Span};
 
 /// A coordinator with its timers, a log that stores at once, and what was said since last asked.
@@ -26,8 +27,13 @@ struct Scene {
 
 impl Scene {
     fn new() -> Scene {
+        Scene::of_release(Release::V3_9_1)
+    }
+
+    fn of_release(release: Release) -> Scene {
+        let settings = GroupSettings { release, ..GroupSettings::default() };
         let mut scene = Scene {
-            coordinator: GroupCoordinator::new(GroupSettings::default()),
+            coordinator: GroupCoordinator::new(settings),
             now: SimTime::ZERO,
             timers: OrdMap::new(),
             log: Vec::new(),
@@ -351,4 +357,29 @@ fn a_commit_between_join_and_sync_is_refused() {
     scene.said.clear();
     scene.commit(2, 3);
     scene.expect("c2 commit REBALANCE_IN_PROGRESS | CompletingRebalance 3");
+}
+
+#[test]
+fn who_asks_for_its_share_while_the_group_is_read_is_told_as_its_release_does() {
+    for (release, expected) in [
+        (Release::V0_10_2_2, "c1 sync UNKNOWN_MEMBER_ID"),
+        (Release::V1_1_1, "c1 sync REBALANCE_IN_PROGRESS"),
+        (Release::V3_9_1, "c1 sync REBALANCE_IN_PROGRESS"),
+    ] {
+        let mut scene = Scene::of_release(release);
+        let partition = scene.coordinator.partition_of(&"g".into());
+        scene.with(|coordinator, desk| coordinator.load(partition, desk));
+        let member = MemberIdentity {
+            group_id: "g".into(),
+            member_id: "m".into(),
+            generation_id: Generation(1),
+            group_instance_id: None,
+        };
+        scene.ask(1, HeartbeatRequest { member: member.clone() });
+        scene.ask(
+            1,
+            SyncGroupRequest { member, protocol_name: None, assignments: Default::default() },
+        );
+        assert_eq!(scene.said, ["c1 beat ok", expected], "{release}");
+    }
 }
