@@ -13,9 +13,11 @@ use crate::kafka::producer::words::{ProducerRequest, ToSend};
 use crate::kafka::release::Release;
 use crate::kafka::words::Request;
 use crate::sim::{Direction, EventId, Intervention, Power, ProcessId, ProcessName, Room, Span};
+use crate::zk::quorum_peer::QuorumPeer;
 use crate::zk::reply::Access;
 use crate::zk::server::MyId;
 use crate::zk::shell::{self, Shell};
+use crate::zk::vote::Standing;
 use crate::zk::words as zk;
 use crate::zk::words::Flaw;
 use std::fmt;
@@ -675,6 +677,9 @@ pub enum Refusal {
     /// Its file has no use, or its code does not have that.
     #[error("{0} is no server of an ensemble")]
     NotOfEnsemble(ProcessName),
+    /// What can break runs in a role only.
+    #[error("{0} looks for a leader: it has no thread yet that could end")]
+    Looks(ProcessName),
     /// A cable needs two ends.
     #[error("{0} has no cable to itself")]
     SameEnds(ProcessName),
@@ -920,6 +925,10 @@ fn add_client(
 fn break_down(cluster: &Cluster, name: &ProcessName, flaw: Flaw) -> Result<Act, Refusal> {
     let id = running(cluster, name)?;
     member(cluster, name)?;
+    let looks = |peer: &QuorumPeer| peer.standing() == Standing::Looking;
+    if cluster.process(id).zk().and_then(|server| server.peer()).is_none_or(looks) {
+        return Err(Refusal::Looks(name.clone()));
+    }
     Ok(Box::new(move |i| i.request(id, Request::Zk(zk::Request::Break(flaw)))))
 }
 
@@ -1008,6 +1017,7 @@ fn heal_all(intervention: &mut Intervention<'_, AnyProcess>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sim::{Moment, SimTime};
 
     #[test]
     fn every_row_reads_its_example_and_prints_it_again() {
@@ -1171,5 +1181,19 @@ mod tests {
         let nobody = "add consumer c1 group=g topics=t zookeeper.connect=zk9";
         let said = refused(Release::V1_1_1, nobody);
         assert_eq!(said.as_deref(), Some("there is no ZooKeeper server zk9"));
+    }
+
+    #[test]
+    fn nothing_of_a_server_breaks_while_it_looks() {
+        let mut trace = Trace::default();
+        let mut cluster = crate::cluster::assemble(&crate::cluster::Setup::default(), &mut trace);
+        let mut after = |until: SimTime| {
+            cluster.advance_to(Moment::after(until), &mut trace);
+            let command = Command::parse(1, "break zk1 requests").expect("it is right");
+            check(&command, &cluster).err().map(|refusal| refusal.to_string())
+        };
+        let looks = "zk1 looks for a leader: it has no thread yet that could end";
+        assert_eq!(after(SimTime::ZERO).as_deref(), Some(looks));
+        assert_eq!(after(SimTime::ZERO + Span::secs(3)), None);
     }
 }

@@ -45,8 +45,43 @@ pub struct Member {
     pub round: Round,
     /// How it ended, with the epoch that came of it.
     pub vote: Vote,
-    /// The error in its code that shows.
-    pub flaw: Option<Flaw>,
+    /// Whether somebody takes requests.
+    pub taker: Taker,
+    /// What becomes of the ephemerals of a session that ends.
+    pub session_end: SessionEnd,
+}
+
+/// The thread that takes requests. Each role has one of its own.
+// Source: PrepRequestProcessor
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Taker {
+    /// It runs.
+    Runs,
+    /// It has ended, and nobody notices.
+    Ended,
+}
+
+/// What becomes of the ephemerals of a session that ends.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum SessionEnd {
+    /// They go.
+    Whole,
+    /// The next session that ends leaves its own in this server's tree.
+    Broken,
+    /// It has: they go into a snapshot with the next write, and then all is as before.
+    Ghosts,
+}
+
+impl SessionEnd {
+    /// Whether it can become this from what it was.
+    fn may_follow(self, previous: SessionEnd) -> bool {
+        matches!(
+            (previous, self),
+            (SessionEnd::Whole | SessionEnd::Broken, SessionEnd::Broken)
+                | (SessionEnd::Broken, SessionEnd::Ghosts)
+                | (SessionEnd::Ghosts, SessionEnd::Whole)
+        )
+    }
 }
 
 impl Member {
@@ -66,7 +101,8 @@ impl Member {
             round: Round(0),
             vote: Vote { epoch: epochs.current, zxid, candidate: me },
             disk: Disk { epochs, ..disk },
-            flaw: None,
+            taker: Taker::Runs,
+            session_end: SessionEnd::Whole,
         }
     }
 
@@ -93,14 +129,28 @@ impl Member {
 
     /// Has the thread that takes requests ended?
     pub fn is_stuck(&self) -> bool {
-        self.flaw == Some(Flaw::Requests)
+        self.taker == Taker::Ended
+    }
+
+    /// An error in its code shows; one that has left ghosts behind is over with the next write.
+    pub fn break_down(&mut self, flaw: Flaw) {
+        match flaw {
+            Flaw::Requests => self.taker = Taker::Ended,
+            Flaw::SessionEnd if self.session_end == SessionEnd::Ghosts => {}
+            Flaw::SessionEnd => self.ends_sessions(SessionEnd::Broken),
+        }
+    }
+
+    fn ends_sessions(&mut self, next: SessionEnd) {
+        assert!(next.may_follow(self.session_end), "{next:?} after {:?}", self.session_end);
+        self.session_end = next;
     }
 
     /// Applies a committed txn.
     pub fn apply(&mut self, txn: &Arc<Txn>, out: &mut Outbox<'_, Words>) -> Applied {
         self.window.push(txn.clone());
-        match (self.flaw, &txn.body) {
-            (Some(Flaw::SessionEnd), TxnBody::CloseSession { .. }) => self.leave_ghosts(txn, out),
+        match (self.session_end, &txn.body) {
+            (SessionEnd::Broken, TxnBody::CloseSession { .. }) => self.leave_ghosts(txn, out),
             _ => self.database.apply(txn),
         }
     }
@@ -110,7 +160,7 @@ impl Member {
     fn leave_ghosts(&mut self, txn: &Txn, out: &mut Outbox<'_, Words>) -> Applied {
         self.database.sessions.remove(&txn.session);
         self.database.last_zxid = txn.zxid;
-        self.flaw = Some(Flaw::Ghost);
+        self.ends_sessions(SessionEnd::Ghosts);
         out.tell(Fact::DigestMismatch { zxid: txn.zxid });
         Applied { result: Ok(Answer::Nothing), fired: Vec::new() }
     }
@@ -122,9 +172,10 @@ impl Member {
         if !logged.is_empty() && self.disk.is_snapshot_due(self.settings.snap_count) {
             self.disk.snapshot = self.database.snapshot();
         }
-        if self.flaw == Some(Flaw::Ghost) && self.disk.last_zxid() >= self.database.last_zxid {
+        let has_ghosts = self.session_end == SessionEnd::Ghosts;
+        if has_ghosts && self.disk.last_zxid() >= self.database.last_zxid {
             self.disk.snapshot = self.database.snapshot();
-            self.flaw = None;
+            self.ends_sessions(SessionEnd::Whole);
         }
         logged
     }
@@ -155,7 +206,7 @@ impl Member {
     /// The next role has threads of its own.
     // Source: ZooKeeperServer.shutdown, ZKDatabase.fastForwardDataBase.
     pub fn leave_role(&mut self, out: &mut Outbox<'_, Words>) {
-        self.flaw = self.flaw.filter(|flaw| *flaw != Flaw::Requests);
+        self.taker = Taker::Runs;
         self.writer.flush(&mut self.disk);
         let rest: Vec<_> = self.disk.after(self.database.last_zxid).cloned().collect();
         for txn in rest {

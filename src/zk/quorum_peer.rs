@@ -217,13 +217,16 @@ impl QuorumPeer {
         }
     }
 
-    /// An error in its code shows.
+    /// An error in its code shows. Whoever looks has no threads that could end.
     ///
     /// Real: from 3.4.7 and 3.5.1 on most threads that end take the server's role with them
     /// (`ZooKeeperCriticalThread`, ZOOKEEPER-1907); here nobody notices, as before, and as in what
     /// was overlooked then (ZOOKEEPER-4712).
     fn break_down(&mut self, flaw: Flaw, out: &mut Outbox<'_, Words>) {
-        self.member.flaw = Some(flaw);
+        if let PeerRole::Looking(_) = self.role {
+            return;
+        }
+        self.member.break_down(flaw);
         if flaw == Flaw::Requests {
             out.tell(Fact::ThreadDied {});
         }

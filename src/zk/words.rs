@@ -126,8 +126,6 @@ pub enum Flaw {
     /// The next end of a session will take none of its ephemerals from this server's tree.
     // Source: ZOOKEEPER-2355, ZOOKEEPER-4837.
     SessionEnd,
-    /// That has happened, and is to go into a snapshot with the next write.
-    Ghost,
 }
 
 crate::facts! {
