@@ -322,7 +322,7 @@ impl PartitionLog {
                 break;
             }
             let begins_within = batch.base_offset < from && !format.has_batches();
-            found.push(if begins_within { batch.from(from) } else { batch.clone() });
+            found.push(if begins_within { batch.cut_before(from) } else { batch.clone() });
         }
         found
     }

@@ -148,8 +148,8 @@ impl RecordBatch {
         RecordBatch { base_offset, partition_leader_epoch: epoch, ..self }
     }
 
-    /// What of it lies at an offset of its own and behind that.
-    pub fn from(&self, offset: Offset) -> RecordBatch {
+    /// The same without what lies before an offset of its own.
+    pub fn cut_before(&self, offset: Offset) -> RecordBatch {
         let before = usize::try_from(offset.0 - self.base_offset.0).expect("it lies within");
         let records = self.records[before..].into();
         RecordBatch { base_offset: offset, records, ..self.clone() }

@@ -142,6 +142,7 @@ impl OldSettings {
     }
 
     /// Changes a setting by its real name; `None` if there is no such one or it cannot be so.
+    /// One is none of Kafka's: `library`, which says whose consumer it is.
     pub fn set(&mut self, name: &str, value: &str) -> Option<()> {
         let (ms, pause) = (|| Span::parse_ms(value), || Span::parse_pause_ms(value));
         match (modern(name), value) {

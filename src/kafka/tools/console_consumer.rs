@@ -43,7 +43,7 @@ pub struct Reader {
     topic: TopicName,
     /// None means all.
     partition: Option<i32>,
-    from: From,
+    start: Start,
     isolation: Isolation,
     max_messages: u64,
     shown: Shown,
@@ -128,7 +128,7 @@ impl Shown {
 
 /// Where reading begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum From {
+enum Start {
     Beginning,
     End,
     Offset(Offset),
@@ -157,11 +157,11 @@ impl ConsoleConsumer {
             Some("read_uncommitted") | None => Isolation::ReadUncommitted,
             Some(other) => return Err(Usage::is_not(other, "read_committed or read_uncommitted")),
         };
-        let from = from(arguments, partition)?;
+        let start = start(arguments, partition)?;
         arguments.switch("--skip-message-on-error");
         arguments.finish()?;
         let topic = topic.into();
-        let reader = Reader { topic, partition, from, isolation, max_messages, shown };
+        let reader = Reader { topic, partition, start, isolation, max_messages, shown };
         Ok(ConsoleConsumer::Reader(reader))
     }
 
@@ -231,18 +231,18 @@ fn join(group: &GroupId, topic: &TopicName, admin: &mut Admin<'_>) -> Result<Str
 }
 
 /// Where a command line says that reading begins.
-fn from(arguments: &mut Arguments, partition: Option<i32>) -> Result<From, Usage> {
+fn start(arguments: &mut Arguments, partition: Option<i32>) -> Result<Start, Usage> {
     if arguments.switch("--from-beginning") {
-        return Ok(From::Beginning);
+        return Ok(Start::Beginning);
     }
     match (arguments.value("--offset").as_deref(), partition) {
         (Some(_), None) => Err(Usage::lacks("--partition N where --offset is given")),
-        (Some("earliest"), _) => Ok(From::Beginning),
-        (Some("latest"), _) => Ok(From::End),
+        (Some("earliest"), _) => Ok(Start::Beginning),
+        (Some("latest"), _) => Ok(Start::End),
         (Some(text), _) => {
             let wanted = || Usage::is_not(text, "earliest, latest or an offset");
             let offset = text.parse().ok().filter(|offset| *offset >= 0).ok_or_else(wanted)?;
-            Ok(From::Offset(Offset(offset)))
+            Ok(Start::Offset(Offset(offset)))
         }
         (None, _) => Err(Usage::lacks("--from-beginning: it reads what is there, and ends")),
     }
@@ -255,10 +255,10 @@ impl Reader {
         let shell = is_old && self.partition.is_some();
         for partition in self.partitions(admin)? {
             let one = std::slice::from_ref(&partition);
-            let mut next = match self.from {
-                From::Offset(offset) => offset,
-                From::Beginning => edge(ListOffsetsAt::Earliest, one, admin)?,
-                From::End => edge(ListOffsetsAt::Latest, one, admin)?,
+            let mut next = match self.start {
+                Start::Offset(offset) => offset,
+                Start::Beginning => edge(ListOffsetsAt::Earliest, one, admin)?,
+                Start::End => edge(ListOffsetsAt::Latest, one, admin)?,
             };
             // What comes while it reads is not waited for.
             let end = edge(ListOffsetsAt::Latest, one, admin)?;
