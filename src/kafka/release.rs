@@ -532,6 +532,25 @@ impl Release {
         self >= Release::V1_1_1
     }
 
+    /// Whether there is `kafka-leader-election`.
+    // Source: KIP-460 (2.4)
+    pub fn has_leader_election_tool(self) -> bool {
+        self >= Release::V2_8_2
+    }
+
+    /// Whether there is `kafka-configs`.
+    // Source: ConfigCommand (0.9)
+    pub fn has_configs_tool(self) -> bool {
+        self >= Release::V0_10_2_2
+    }
+
+    /// Whether `kafka-configs` is meant to be sent to brokers: it warns of ZooKeeper, tells of all
+    /// brokers at once, and words what it tells accordingly.
+    // Source: KIP-543 (2.5)
+    pub fn configs_tool_is_sent_to_brokers(self) -> bool {
+        self >= Release::V2_8_2
+    }
+
     /// Whether `kafka-configs` says plainly what is wrong with its options.
     // Source: ConfigCommand.main (1.1)
     pub fn configs_tool_says_what_is_wrong(self) -> bool {

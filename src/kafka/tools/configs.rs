@@ -88,7 +88,7 @@ impl Configs {
     pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
         let release = admin.release();
         let in_zookeeper = self.are_in_zookeeper(release);
-        let mut printed = match in_zookeeper && release.tools_tell_what_is_created() {
+        let mut printed = match in_zookeeper && release.configs_tool_is_sent_to_brokers() {
             true => DEPRECATED.to_owned(),
             false => String::new(),
         };
@@ -129,7 +129,7 @@ impl Configs {
     // Source: KIP-524 (2.5)
     pub(super) fn too_new(&self, release: Release) -> Option<&'static str> {
         let all = self.action == Action::DescribeAll;
-        (all && !release.tools_tell_what_is_created()).then_some("all")
+        (all && !release.configs_tool_is_sent_to_brokers()).then_some("all")
     }
 
     fn is_of_topics(&self) -> bool {
@@ -174,7 +174,7 @@ impl Configs {
                 });
                 names.into_iter().map(ConfigResource::Topic).collect()
             }
-            Entity::EachBroker if !release.tools_tell_what_is_created() => {
+            Entity::EachBroker if !release.configs_tool_is_sent_to_brokers() => {
                 return Err(plain(
                     "At least one of --entity-name or --entity-default must be specified with \
                      --bootstrap-server",
@@ -358,7 +358,7 @@ fn describe(
     admin: &mut Admin<'_>,
     printed: &mut String,
 ) -> Told<()> {
-    let new = admin.release().tools_tell_what_is_created();
+    let new = admin.release().configs_tool_is_sent_to_brokers();
     let all = action == Action::DescribeAll;
     let (which, what) =
         if all { (WhichConfigs::All, "All") } else { (WhichConfigs::Set, "Dynamic") };
@@ -468,13 +468,14 @@ fn refuse_of_running(resource: &ConfigResource, set: &str, admin: &mut Admin<'_>
 
 // Source: ConfigCommand.alterConfigWithZk (2.3), (2.5)
 fn done_in_zookeeper(resource: &ConfigResource, release: Release) -> String {
-    let updating = if release.tools_tell_what_is_created() { "updating" } else { "Updating" };
+    let updating = if release.configs_tool_is_sent_to_brokers() { "updating" } else { "Updating" };
     format!("Completed {updating} config for entity: {}.\n", in_words(resource))
 }
 
 // Source: ConfigCommand (2.3), (2.4)
 fn done(resource: &ConfigResource, release: Release) -> String {
-    let (colon, end) = if release.tools_tell_what_is_created() { ("", ".") } else { (":", ",") };
+    let (colon, end) =
+        if release.configs_tool_is_sent_to_brokers() { ("", ".") } else { (":", ",") };
     match resource {
         ConfigResource::Topic(name) => format!("Completed updating config for topic {name}.\n"),
         ConfigResource::Broker(id) => {

@@ -135,11 +135,10 @@ impl Command {
         match self {
             Command::OffsetChecker(_) => (!release.has_old_consumers())
                 .then_some("Could not find or load main class kafka.tools.ConsumerOffsetChecker"),
-            Command::LeaderElection(_) => release
-                .moves_are_wished_in_zookeeper()
+            Command::LeaderElection(_) => (!release.has_leader_election_tool())
                 .then_some("kafka-leader-election: command not found"),
             Command::Configs(_) => {
-                release.topics_tool_is_the_first().then_some("kafka-configs: command not found")
+                (!release.has_configs_tool()).then_some("kafka-configs: command not found")
             }
             Command::ConsumerGroups(_) => {
                 (!release.has_new_consumers()).then_some("kafka-consumer-groups: command not found")
