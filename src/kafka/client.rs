@@ -114,6 +114,12 @@ impl<P: Clone> Calls<P> {
         self.under_way.values().filter(move |call| call.to == peer).map(|call| &call.purpose)
     }
 
+    /// Whom a call for such a purpose is under way to.
+    pub fn asked(&self, wanted: impl Fn(&P) -> bool) -> Vec<ProcessId> {
+        let calls = self.under_way.values().filter(|call| wanted(&call.purpose));
+        calls.map(|call| call.to).collect()
+    }
+
     /// Whether a call for such a purpose is under way.
     pub fn any(&self, wanted: impl Fn(&P) -> bool) -> bool {
         self.under_way.values().any(|call| wanted(&call.purpose))

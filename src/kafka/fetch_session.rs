@@ -25,7 +25,7 @@ use super::message::{FetchMark, FetchPartition, FetchRequest, FetchResponse};
 use super::message::{Isolation, PartitionFetchResponse};
 use super::release::Release;
 use super::words::{BrokerFact, Words};
-use crate::sim::{Draw, OrdMap, Outbox, SimTime, Span};
+use crate::sim::{Draw, Near, OrdMap, Outbox, SimTime, Span};
 
 /// The number of a new session.
 const FETCH_SESSION: Draw = Draw("fetch-session");
@@ -96,12 +96,13 @@ impl Fetching {
             self.known = all.iter().map(|one| (one.partition.clone(), one.clone())).collect();
             return (self.next, all, Vec::new());
         }
-        let (mut changed, mut forgotten, mut met) = (Vec::new(), Vec::new(), 0);
-        for one in &all {
-            let known = self.known.get(&one.partition);
+        let (mut changed, mut forgotten) = (Vec::new(), Vec::new());
+        let (mut met, mut near) = (0, Near::default());
+        for (place, one) in all.iter().enumerate() {
+            let known = self.known.get_near(&one.partition, &mut near);
             met += usize::from(known.is_some());
             if known != Some(one) {
-                changed.push(one.clone());
+                changed.push(place);
             }
         }
         if met < self.known.len() {
@@ -110,6 +111,7 @@ impl Fetching {
             forgotten = self.known.keys().filter(|tp| !is_wanted(tp)).cloned().collect();
             forgotten.iter().for_each(|tp| drop(self.known.remove(tp)));
         }
+        let changed: Vec<FetchPartition> = changed.iter().map(|at| all[*at].clone()).collect();
         for one in &changed {
             self.known.insert(one.partition.clone(), one.clone());
         }
@@ -168,8 +170,8 @@ impl FetchSession {
     }
 
     /// Which HW was told last of a partition, and which beginning of its log.
-    pub fn told(&self, tp: &TopicPartition) -> Option<(Offset, Offset)> {
-        self.partitions.get(tp).map(|kept| kept.told)
+    pub fn told(&self, tp: &TopicPartition, near: &mut Near) -> Option<(Offset, Offset)> {
+        self.partitions.get_near(tp, near).map(|kept| kept.told)
     }
 
     fn ask(&mut self, asked: FetchPartition) {

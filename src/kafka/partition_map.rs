@@ -4,7 +4,7 @@
 //! *Invariant: a topic is in it only with a partition; partitions ascend as their names do.*
 
 use super::id::{TopicName, TopicPartition};
-use crate::sim::OrdMap;
+use crate::sim::{Near, OrdMap};
 
 /// A map from partitions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -22,6 +22,11 @@ impl<V: Clone> PartitionMap<V> {
     /// What is there for a partition.
     pub fn get(&self, of: &TopicPartition) -> Option<&V> {
         self.topics.get(&of.topic)?.get(&of.partition)
+    }
+
+    /// Looks for one partition after the other: soonest if they ascend.
+    pub fn walk(&self) -> Walk<'_, V> {
+        Walk { map: self, topic: None, near: Near::default() }
     }
 
     /// What is there for a partition, to change.
@@ -60,6 +65,28 @@ impl<V: Clone> PartitionMap<V> {
     }
 }
 
+/// Looks for one partition after the other.
+pub struct Walk<'a, V> {
+    map: &'a PartitionMap<V>,
+    topic: Option<(&'a TopicName, &'a OrdMap<i32, V>)>,
+    near: Near,
+}
+
+impl<'a, V: Clone> Walk<'a, V> {
+    /// What is there for a partition.
+    pub fn get(&mut self, of: &'a TopicPartition) -> Option<&'a V> {
+        let known = self.topic.filter(|(topic, _)| **topic == of.topic);
+        let (_, numbers) = match known {
+            Some(known) => known,
+            None => {
+                self.near = Near::default();
+                *self.topic.insert((&of.topic, self.map.topics.get(&of.topic)?))
+            }
+        };
+        numbers.get_near(&of.partition, &mut self.near)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,6 +101,11 @@ mod tests {
         }
         let all: Vec<_> = map.values().copied().collect();
         assert_eq!(all, [("clicks", 2), ("clicks", 10), ("orders", 2), ("orders", 10)]);
+        let asked = [("clicks", 2), ("clicks", 3), ("clicks", 10), ("views", 2), ("orders", 10)];
+        let asked = asked.map(|(topic, number)| TopicPartition::new(topic, number));
+        let mut walk = map.walk();
+        let found: Vec<_> = asked.iter().map(|of| walk.get(of).is_some()).collect();
+        assert_eq!(found, [true, false, true, false, true]);
         assert_eq!(map.remove(&TopicPartition::new("orders", 2)), Some(("orders", 2)));
         assert!(map.has_topic(&"orders".into()));
         assert_eq!(map.remove(&TopicPartition::new("orders", 10)), Some(("orders", 10)));

@@ -29,7 +29,7 @@ pub use fact::{KernelFact, ProcessName, Telling};
 pub use hash::{StableHasher, hash_of};
 pub use link::Direction;
 pub use list::List;
-pub use ord_map::OrdMap;
+pub use ord_map::{Near, OrdMap};
 pub use ord_set::OrdSet;
 pub use outbox::{Effect, Outbox, wishes};
 pub use process::{Event, Process, Vocabulary};

@@ -27,6 +27,10 @@ pub struct OrdMap<K, V> {
 /// Where an entry is, or where it would go: its chunk and its place in it.
 type Place = (usize, usize);
 
+/// Where to look first for a key ([`OrdMap::get_near`]); in the beginning at the front.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Near(Place);
+
 impl<K, V> OrdMap<K, V> {
     /// A map of nothing.
     pub const fn new() -> Self {
@@ -95,6 +99,22 @@ impl<K: Ord, V> OrdMap<K, V> {
     {
         let (chunk, at) = self.place(key).ok()?;
         Some(&self.chunks[chunk][at].1)
+    }
+
+    /// The value of a key that comes soon after the one before: whoever walks through two maps side
+    /// by side finds most keys where `near` says, without a search.
+    pub fn get_near<Q: Ord + ?Sized>(&self, key: &Q, near: &mut Near) -> Option<&V>
+    where
+        K: Borrow<Q>,
+    {
+        let (mut chunk, mut at) = near.0;
+        let expected = self.chunks.get(chunk).and_then(|entries| entries.get(at));
+        if expected.is_none_or(|(other, _)| other.borrow() != key) {
+            (chunk, at) = self.place(key).ok()?;
+        }
+        let entries = &self.chunks[chunk];
+        near.0 = if at + 1 < entries.len() { (chunk, at + 1) } else { (chunk + 1, 0) };
+        Some(&entries[at].1)
     }
 
     /// Whether a key is there.

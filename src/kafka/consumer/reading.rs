@@ -222,12 +222,13 @@ impl Consumer {
     // Source: AbstractFetch.prepareFetchRequests
     fn fetch(&mut self, out: &mut Outbox<'_, Words>) {
         let mut to_fetch: OrdMap<ProcessId, Vec<FetchPartition>> = OrdMap::new();
+        let fetching = self.calls.asked(|purpose| matches!(purpose, Purpose::Fetch(_)));
         let mut all_known = true;
         for (partition, reading) in &self.partitions {
             let Some(offset) = reading.fetch_offset() else { continue };
             match self.view.leader(partition) {
                 Some((leader, epoch)) if self.view.is_ready(leader, out.now()) => {
-                    if !self.is_fetching_from(leader) {
+                    if !fetching.contains(&leader) {
                         let asked = self.fetch_partition(partition, offset, epoch);
                         to_fetch.entry(leader).or_default().push(asked);
                     }
@@ -248,10 +249,6 @@ impl Consumer {
             let within = self.settings.request_timeout;
             self.calls.make(Purpose::Fetch(asked), (leader, within), request, out);
         }
-    }
-
-    fn is_fetching_from(&self, leader: ProcessId) -> bool {
-        self.calls.to(leader).any(|purpose| matches!(purpose, Purpose::Fetch(_)))
     }
 
     fn fetch_partition(

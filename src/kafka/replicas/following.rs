@@ -87,7 +87,7 @@ impl Replicas {
         };
         let now = turn.out.now();
         let ready = fetcher.partitions.iter().filter(|(_, at)| **at <= now);
-        let partitions = &self.partitions;
+        let mut partitions = self.partitions.walk();
         let topics: Vec<FetchPartition> = ready
             .filter_map(|(tp, _)| Some(fetch_of(partitions.get(tp)?, turn.settings)))
             .collect();

@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
-use super::reading::{answers_otherwise, has_some, is_out_of_range};
+use super::reading::{answers_otherwise, is_out_of_range};
 use super::{ASK_AGAIN, Replicas};
 use crate::kafka::broker::Turn;
 use crate::kafka::control::{AlterPartitionRequest, AlterPartitionResponse, AlteredPartition};
 use crate::kafka::error::Error;
 use crate::kafka::id::{BrokerId, TopicPartition};
-use crate::kafka::message::{FetchPartition, Isolation};
+use crate::kafka::message::FetchPartition;
 use crate::kafka::partition::{PendingIsr, Rules};
 use crate::kafka::settings::Settings;
 use crate::kafka::wire::Purpose;
@@ -48,7 +48,7 @@ impl Replicas {
         if answers_otherwise(partition, asked, release) || is_out_of_range(partition, asked) {
             return true;
         }
-        let has_some = has_some(partition, asked, (follower, Isolation::ReadUncommitted), release);
+        let has_some = partition.log.holds_any(asked.fetch_offset, partition.log.end());
         let now = turn.out.now();
         let moved = partition.fetched_by(follower, asked.fetch_offset, now);
         if let Some(wish) = partition.expand_isr(follower, rules) {

@@ -16,7 +16,7 @@ use crate::kafka::message::{
 use crate::kafka::partition::Partition;
 use crate::kafka::release::Release;
 use crate::kafka::wire::Caller;
-use crate::sim::Span;
+use crate::sim::{Near, Span};
 
 impl Replicas {
     /// Takes a fetch of a follower or a consumer.
@@ -41,8 +41,9 @@ impl Replicas {
     /// Whether a fetch need not wait any longer.
     // Source: DelayedFetch.tryComplete
     fn is_ready(&self, request: &FetchRequest, turn: &Turn<'_, '_>) -> bool {
+        let mut partitions = self.partitions.walk();
         request.topics.iter().any(|asked| {
-            let partition = self.partitions.get(&asked.partition);
+            let partition = partitions.get(&asked.partition);
             partition.is_none_or(|partition| {
                 has_some(partition, asked, reader_of(request), turn.settings.release)
                     || is_misnamed(partition, request, turn)
@@ -68,15 +69,15 @@ impl Replicas {
     ) {
         let session = self.sessions.of(request.mark);
         let mut responses = Vec::new();
+        let (mut partitions, mut near) = (self.partitions.walk(), Near::default());
         for asked in &request.topics {
-            let partition = self.partitions.get(&asked.partition);
-            let told = session.and_then(|session| session.told(&asked.partition));
-            // For most of what a follower has wholly there is no need to look further.
+            let partition = partitions.get(&asked.partition);
+            let told = session.and_then(|session| session.told(&asked.partition, &mut near));
+            // Of most partitions there is nothing new, and no need to make an answer of that.
             let is_quiet = |partition: &Arc<Partition>| {
-                request.replica_id != BrokerId::NONE
-                    && told == Some((partition.hw, partition.log.start()))
-                    && asked.fetch_offset == partition.log.end()
-                    && !answers_otherwise(partition, asked, turn.settings.release)
+                told == Some((partition.hw, partition.log.start()))
+                    && !has_some(partition, asked, reader_of(request), turn.settings.release)
+                    && !is_misnamed(partition, request, turn)
             };
             if !partition.is_some_and(is_quiet) {
                 let answer = read(partition, asked, request, turn);
