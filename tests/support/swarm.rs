@@ -46,6 +46,8 @@ const TROUBLE: Span = Span::secs(90);
 const PEACE: Span = Span::secs(180);
 /// How long somebody must have been stuck before an operator ends it.
 const STUCK: Span = Span::secs(30);
+/// After how many of them there is as much time again: one may come to light only after the other.
+const RESCUES: u32 = 4;
 /// How often shortening may run the seed again.
 const ATTEMPTS: u32 = 60;
 
@@ -407,11 +409,13 @@ impl Run {
     /// Heals everything, waits, and demands rest. Half-way an operator looks after what is stuck.
     fn settle(&mut self) -> Result<(), Breach> {
         self.heal()?;
-        let end = self.cluster.now() + PEACE;
+        let mut end = self.cluster.now() + PEACE;
         let half = self.cluster.now() + PEACE.divided_by(2);
+        let mut rescues = RESCUES;
         while self.cluster.now() < end {
-            if self.cluster.now() >= half {
-                self.end_what_is_stuck()?;
+            if self.cluster.now() >= half && self.end_what_is_stuck()? && rescues > 0 {
+                rescues -= 1;
+                end = end.max(self.cluster.now() + PEACE.divided_by(2));
             }
             self.start_what_is_off()?;
             let at = self.cluster.now() + Span::secs(5);
@@ -438,21 +442,21 @@ impl Run {
         Ok(())
     }
 
-    /// Who has been stuck for long is ended: what passes by itself must do so.
-    fn end_what_is_stuck(&mut self) -> Result<(), Breach> {
+    /// Who has been stuck for long is ended: what passes by itself must do so. Whether anybody was.
+    fn end_what_is_stuck(&mut self) -> Result<bool, Breach> {
         let (now, found) = (self.cluster.now(), stuck(&self.cluster));
         if found != self.suspects.0 {
             self.suspects = (found, now);
         }
         if self.suspects.0.is_empty() || now < self.suspects.1 + STUCK {
-            return Ok(());
+            return Ok(false);
         }
         self.ended = std::mem::take(&mut self.suspects.0);
         for process in self.ended.clone() {
             let kill = Command::parse(1, &format!("kill {}", self.cluster.name(process)));
             self.give(&kill.expect("it is written as commands are"))?;
         }
-        Ok(())
+        Ok(true)
     }
 
     fn start_what_is_off(&mut self) -> Result<(), Breach> {

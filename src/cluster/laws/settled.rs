@@ -37,8 +37,8 @@ pub fn stuck(cluster: &Cluster) -> Vec<ProcessId> {
     if !below.is_empty() {
         return below;
     }
-    let one = missed_an_answer(cluster).or_else(|| lone_and_unregistered(cluster));
-    one.into_iter().collect()
+    let one = missed_an_answer(cluster).or_else(|| missed_a_restart(cluster));
+    one.or_else(|| lone_and_unregistered(cluster)).into_iter().collect()
 }
 
 /// A leader of ZooKeeper that a server cannot follow, and those who can: it has promised a later
@@ -100,6 +100,32 @@ fn missed_an_answer(cluster: &Cluster) -> Option<ProcessId> {
             || writes && running.replicas().partitions().any(leads_behind)
     };
     running.find(|(_, broker, running)| is_behind(broker, running)).map(|(id, _, _)| id)
+}
+
+/// A broker that went and came back before the controller looked: that read the list of ids with the
+/// broker in it both times. So it has not told it of its replicas, and if it had let it go in order,
+/// it still takes it for one that goes.
+// Source: KAFKA-1120, KIP-380 (2.2: registrations are told apart by their czxid)
+fn missed_a_restart(cluster: &Cluster) -> Option<ProcessId> {
+    let running = || {
+        let brokers =
+            cluster.processes().filter_map(|(id, _, process)| Some((id, process.broker()?)));
+        brokers.filter_map(|(id, broker)| Some((id, broker, broker.running()?)))
+    };
+    let (_, controller, active) = running().find(|(_, _, it)| it.controller().is_active())?;
+    if controller.settings().release.brokers_have_epochs() {
+        return None;
+    }
+    let knowledge = active.controller().knowledge();
+    let lacks = |broker: &Broker, it: &Running| {
+        let its = knowledge.partitions_on(broker.id());
+        let mut led = its.iter().filter(|tp| knowledge.leadership(tp).is_some());
+        let is_told = |tp: &TopicPartition| it.replicas().partition(tp).is_some();
+        *it.phase() == Phase::Serving
+            && knowledge.registered().contains(&broker.id())
+            && (!knowledge.is_online(broker.id()) || !led.all(is_told))
+    };
+    running().find(|(_, broker, it)| lacks(broker, it)).map(|(id, _, _)| id)
 }
 
 /// A broker of 0.7 that serves and is not registered: it was told that its session is over by a
