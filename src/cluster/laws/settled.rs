@@ -102,9 +102,9 @@ fn missed_an_answer(cluster: &Cluster) -> Option<ProcessId> {
     running.find(|(_, broker, running)| is_behind(broker, running)).map(|(id, _, _)| id)
 }
 
-/// A broker that went and came back before the controller looked: that read the list of ids with the
-/// broker in it both times. So it has not told it of its replicas, and if it had let it go in order,
-/// it still takes it for one that goes.
+/// A broker that went and came back before the controller looked: that read the list of ids with
+/// the broker in it both times. So it has not told it of its replicas, and if it had let it go in
+/// order, it still takes it for one that goes.
 // Source: KAFKA-1120, KIP-380 (2.2: registrations are told apart by their czxid)
 fn missed_a_restart(cluster: &Cluster) -> Option<ProcessId> {
     let running = || {
