@@ -134,6 +134,18 @@ pub struct Admin<'a> {
 /// What a step of a tool has come to.
 pub(super) type Told<T> = Result<T, Halt>;
 
+/// What a tool prints in the end: what it has found out, or these words of what it failed by.
+pub(super) fn ended(
+    told: Told<String>,
+    words: &dyn Fn(&Failure) -> String,
+) -> Result<String, Next> {
+    match told {
+        Ok(printed) => Ok(printed),
+        Err(Halt::Waits(next)) => Err(next),
+        Err(Halt::Failed(why)) => Ok(words(&why)),
+    }
+}
+
 /// What a broker says to a question of this kind; it says nothing else.
 macro_rules! answer {
     ($answer:expr, $kind:ident) => {

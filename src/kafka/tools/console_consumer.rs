@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::admin::{Admin, Failure, Halt, answer};
+use super::admin::{Admin, Failure, Halt, answer, ended};
 use super::dialogue::Next;
 use super::{Arguments, Usage};
 use crate::kafka::consumer::Reading;
@@ -171,11 +171,7 @@ impl ConsoleConsumer {
             ConsoleConsumer::Reader(reader) => reader.read_all(admin),
             ConsoleConsumer::Member(group, topic) => join(group, topic, admin),
         };
-        match printed {
-            Ok(printed) => Ok(printed),
-            Err(Halt::Waits(next)) => Err(next),
-            Err(Halt::Failed(why)) => Ok(format!("{}\n", why.thrown(admin.release()))),
-        }
+        ended(printed, &|why| format!("{}\n", why.thrown(admin.release())))
     }
 }
 

@@ -4,7 +4,7 @@
 //!
 //! *Invariant: a partition whose leader refuses does not hold the others up.*
 
-use super::admin::{Admin, Failure, Halt, Told, answer};
+use super::admin::{Admin, Failure, Told, answer, ended};
 use super::dialogue::Next;
 use super::exception::Exception;
 use super::{Arguments, Usage};
@@ -35,13 +35,9 @@ impl DeleteRecords {
 
     /// What it prints in the end.
     pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
-        match self.delete(admin) {
-            Ok(printed) => Ok(printed),
-            Err(Halt::Waits(next)) => Err(next),
-            Err(Halt::Failed(why)) => {
-                Ok(format!("Exception in thread \"main\" {}\n", why.thrown(admin.release())))
-            }
-        }
+        ended(self.delete(admin), &|why| {
+            format!("Exception in thread \"main\" {}\n", why.thrown(admin.release()))
+        })
     }
 
     fn delete(&self, admin: &mut Admin<'_>) -> Told<String> {

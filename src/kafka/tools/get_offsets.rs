@@ -4,7 +4,7 @@
 //!
 //! *Invariant: it commits nothing and joins nothing; the first tool may make a topic by asking.*
 
-use super::admin::{Admin, Halt, Told, answer};
+use super::admin::{Admin, Told, answer, ended};
 use super::dialogue::Next;
 use super::{Arguments, Usage};
 use crate::kafka::id::{TopicName, TopicPartition};
@@ -79,11 +79,7 @@ impl GetOffsets {
             }
             _ => self.of_all(admin),
         };
-        match done {
-            Ok(printed) => Ok(printed),
-            Err(Halt::Waits(next)) => Err(next),
-            Err(Halt::Failed(why)) => Ok(format!("Error occurred: {}\n", why.message)),
-        }
+        ended(done, &|why| format!("Error occurred: {}\n", why.message))
     }
 
     // Source: GetOffsetShell.fetchOffsets (3.9)

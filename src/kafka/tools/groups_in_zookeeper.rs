@@ -12,7 +12,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use super::admin::{Admin, Failure, Halt};
+use super::admin::{Admin, Failure, Halt, Told, ended};
 use super::dialogue::Next;
 use super::exception::Exception;
 use super::reassign_in_zookeeper::bracketed;
@@ -26,8 +26,6 @@ use crate::kafka::zookeeper::{Reply, children, data, found};
 use crate::sim::{OrdMap, sort};
 use crate::zk::path::Path;
 use crate::zk::request::Op;
-
-type Told<T> = Result<T, Halt>;
 
 /// A name in ZooKeeper.
 type Name = Arc<str>;
@@ -355,11 +353,7 @@ impl OffsetChecker {
 
     /// What it prints in the end.
     pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
-        match self.check(admin) {
-            Ok(printed) => Ok(printed),
-            Err(Halt::Waits(next)) => Err(next),
-            Err(Halt::Failed(why)) => Ok(format!("Exiting due to: {}.\n", why.message)),
-        }
+        ended(self.check(admin), &|why| format!("Exiting due to: {}.\n", why.message))
     }
 
     // Source: ConsumerOffsetChecker.main, processPartition

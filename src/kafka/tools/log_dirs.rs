@@ -4,7 +4,7 @@
 //!
 //! *Invariant: brokers tell of all their logs; the tool picks the topics that are wanted.*
 
-use super::admin::{Admin, Halt, Told, answer};
+use super::admin::{Admin, Told, answer, ended};
 use super::dialogue::Next;
 use super::{Arguments, Usage};
 use crate::kafka::admin::DescribeLogDirsRequest;
@@ -43,13 +43,9 @@ impl LogDirs {
 
     /// What it prints in the end.
     pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
-        match self.describe(admin) {
-            Ok(printed) => Ok(printed),
-            Err(Halt::Waits(next)) => Err(next),
-            Err(Halt::Failed(why)) => {
-                Ok(format!("Exception in thread \"main\" {}\n", why.thrown(admin.release())))
-            }
-        }
+        ended(self.describe(admin), &|why| {
+            format!("Exception in thread \"main\" {}\n", why.thrown(admin.release()))
+        })
     }
 
     fn describe(&self, admin: &mut Admin<'_>) -> Told<String> {
