@@ -89,17 +89,22 @@ fn missed_an_answer(cluster: &Cluster) -> Option<ProcessId> {
     };
     let leads_behind =
         |p: &Partition| p.leads() && kept(&p.tp).is_some_and(|kept| kept > p.partition_epoch);
-    let mut running = cluster.processes().filter_map(|(id, _, process)| {
-        let broker = process.broker()?;
-        Some((id, broker, broker.running()?))
-    });
     let is_behind = |broker: &Broker, running: &Running| {
         let controller = running.controller();
         let writes = broker.settings().release.leaders_write_isrs();
         controller.is_active() && controls_behind(broker, controller.knowledge())
             || writes && running.replicas().partitions().any(leads_behind)
     };
-    running.find(|(_, broker, running)| is_behind(broker, running)).map(|(id, _, _)| id)
+    let mut behind = running(cluster).filter(|(_, broker, running)| is_behind(broker, running));
+    behind.next().map(|(id, _, _)| id)
+}
+
+/// The brokers that run.
+fn running(cluster: &Cluster) -> impl Iterator<Item = (ProcessId, &Broker, &Running)> {
+    cluster.processes().filter_map(|(id, _, process)| {
+        let broker = process.broker()?;
+        Some((id, broker, broker.running()?))
+    })
 }
 
 /// A broker that went and came back before the controller looked: that read the list of ids with
@@ -107,12 +112,8 @@ fn missed_an_answer(cluster: &Cluster) -> Option<ProcessId> {
 /// order, it still takes it for one that goes.
 // Source: KAFKA-1120, KIP-380 (2.2: registrations are told apart by their czxid)
 fn missed_a_restart(cluster: &Cluster) -> Option<ProcessId> {
-    let running = || {
-        let brokers =
-            cluster.processes().filter_map(|(id, _, process)| Some((id, process.broker()?)));
-        brokers.filter_map(|(id, broker)| Some((id, broker, broker.running()?)))
-    };
-    let (_, controller, active) = running().find(|(_, _, it)| it.controller().is_active())?;
+    let (_, controller, active) =
+        running(cluster).find(|(_, _, it)| it.controller().is_active())?;
     if controller.settings().release.brokers_have_epochs() {
         return None;
     }
@@ -125,7 +126,7 @@ fn missed_a_restart(cluster: &Cluster) -> Option<ProcessId> {
             && knowledge.registered().contains(&broker.id())
             && (!knowledge.is_online(broker.id()) || !led.all(is_told))
     };
-    running().find(|(_, broker, it)| lacks(broker, it)).map(|(id, _, _)| id)
+    running(cluster).find(|(_, broker, it)| lacks(broker, it)).map(|(id, _, _)| id)
 }
 
 /// A broker of 0.7 that serves and is not registered: it was told that its session is over by a
