@@ -135,7 +135,7 @@ pub fn usage(release: Release) -> String {
     };
     let mut text = ["ZooKeeper -server host:port ", file, "cmd args\n"].concat();
     for command in COMMANDS.iter().filter(|command| command.is_in(release)) {
-        text += &["\t", command.name, " ", command.usage_in(release), "\n"].concat();
+        text += &["\t", command.name, " ", command.form_in(release).0, "\n"].concat();
     }
     text
 }
@@ -159,22 +159,14 @@ impl Command {
         }
     }
 
+    /// How it is used, and its options, as [`Line::read`] takes them.
     // Source: DeleteAllCommand, SetQuotaCommand, DelQuotaCommand (3.5, 3.6).
-    fn usage_in(&self, release: Release) -> &'static str {
+    fn form_in(&self, release: Release) -> (&'static str, &'static str) {
         match self.name {
-            "deleteall" if release.shell_has_old_commands() => "path",
-            "delquota" if !release.enforces_quotas() => "[-n|-b] path",
-            "setquota" if !release.enforces_quotas() => "-n|-b val path",
-            _ => self.usage,
-        }
-    }
-
-    fn options_in(&self, release: Release) -> &'static str {
-        match self.name {
-            "deleteall" if release.shell_has_old_commands() => "",
-            "delquota" if !release.enforces_quotas() => "bn",
-            "setquota" if !release.enforces_quotas() => "b:n:",
-            _ => self.options,
+            "deleteall" if release.shell_has_old_commands() => ("path", ""),
+            "delquota" if !release.enforces_quotas() => ("[-n|-b] path", "bn"),
+            "setquota" if !release.enforces_quotas() => ("-n|-b val path", "b:n:"),
+            _ => (self.usage, self.options),
         }
     }
 
@@ -198,13 +190,13 @@ impl Command {
     }
 
     fn line(&self, words: &[String], release: Release) -> Result<Line, Refusal> {
+        let (usage, options) = self.form_in(release);
         let line = if self.name == "reconfig" {
             Line::read(release, "", &words[..1])?
         } else {
-            Line::read(release, self.options_in(release), words)?
+            Line::read(release, options, words)?
         };
         if line.words.len() < usize::from(self.least) {
-            let usage = self.usage_in(release);
             return Err(Refusal::Said([self.name, " ", usage, "\n"].concat()));
         }
         Ok(line)
