@@ -161,6 +161,37 @@ struct KnownTopic {
     partitions: Vec<PartitionMetadata>,
 }
 
+impl KnownTopic {
+    fn partition(&self, number: i32) -> Option<&PartitionMetadata> {
+        let is_wanted = |known: &&PartitionMetadata| known.partition_index == number;
+        // Where none is missing, a partition is at its number.
+        let at_its_number = self.partitions.get(number as usize).filter(is_wanted);
+        at_its_number.or_else(|| self.partitions.iter().find(is_wanted))
+    }
+}
+
+/// Looks for the leaders of partitions.
+pub struct Leaders<'a> {
+    view: &'a ClusterView,
+    topic: Option<(&'a TopicName, &'a KnownTopic)>,
+}
+
+impl<'a> Leaders<'a> {
+    /// The leader of a partition and its epoch, if there is one.
+    pub fn of(&mut self, wanted: &'a TopicPartition) -> Option<(ProcessId, LeaderEpoch)> {
+        let (_, topic) = match self.topic.filter(|(topic, _)| **topic == wanted.topic) {
+            Some(known) => known,
+            None => {
+                let known = self.view.topics.get(&wanted.topic)?;
+                *self.topic.insert((&wanted.topic, known))
+            }
+        };
+        let known = topic.partition(wanted.partition)?;
+        let broker = self.view.brokers.get(&known.leader_id)?;
+        Some((broker.process, known.leader_epoch))
+    }
+}
+
 /// The pauses after a failed connection: this, then twice as much, up to a second.
 // Source: reconnect.backoff.ms, reconnect.backoff.max.ms
 const RECONNECT_BACKOFF: Span = Span::ms(50);
@@ -236,17 +267,12 @@ impl ClusterView {
 
     /// The leader of a partition and its epoch, if there is one.
     pub fn leader(&self, partition: &TopicPartition) -> Option<(ProcessId, LeaderEpoch)> {
-        let known = self.partition(partition)?;
-        let broker = self.brokers.get(&known.leader_id)?;
-        Some((broker.process, known.leader_epoch))
+        self.leaders().of(partition)
     }
 
-    fn partition(&self, wanted: &TopicPartition) -> Option<&PartitionMetadata> {
-        let partitions = &self.topics.get(&wanted.topic)?.partitions;
-        let is_wanted = |known: &&PartitionMetadata| known.partition_index == wanted.partition;
-        // Where none is missing, a partition is at its number.
-        let at_its_number = partitions.get(wanted.partition as usize).filter(is_wanted);
-        at_its_number.or_else(|| partitions.iter().find(is_wanted))
+    /// Looks for the leader of one partition after the other: soonest topic by topic.
+    pub fn leaders(&self) -> Leaders<'_> {
+        Leaders { view: self, topic: None }
     }
 
     /// How many partitions a topic has.

@@ -21,11 +21,11 @@ use std::sync::Arc;
 
 use super::error::Error;
 use super::id::{BrokerId, Offset, TopicPartition};
-use super::message::{FetchMark, FetchPartition, FetchRequest, FetchResponse};
+use super::message::{FetchFrom, FetchMark, FetchPartition, FetchRequest, FetchResponse};
 use super::message::{Isolation, PartitionFetchResponse};
 use super::release::Release;
 use super::words::{BrokerFact, Words};
-use crate::sim::{Draw, Near, OrdMap, Outbox, SimTime, Span};
+use crate::sim::{Draw, OrdMap, Outbox, SimTime, Span};
 
 /// The number of a new session.
 const FETCH_SESSION: Draw = Draw("fetch-session");
@@ -62,7 +62,7 @@ impl FetchMark {
 pub struct Fetching {
     next: FetchMark,
     /// What the broker knows, if it keeps a session.
-    known: OrdMap<TopicPartition, FetchPartition>,
+    known: OrdMap<TopicPartition, FetchFrom>,
 }
 
 impl Default for Fetching {
@@ -72,48 +72,54 @@ impl Default for Fetching {
 }
 
 impl Fetching {
-    /// The fetch with which all these partitions, in their order, are fetched next.
+    /// The fetch with which all these partitions, ascending, are fetched next.
     // Source: FetchSessionHandler.Builder.build
-    pub fn ask(
+    pub fn ask<'a>(
         &mut self,
         (replica_id, isolation_level): (BrokerId, Isolation),
         (max_wait, min_bytes): (Span, i32),
-        all: Vec<FetchPartition>,
+        all: impl Iterator<Item = (&'a TopicPartition, FetchFrom)>,
         release: Release,
     ) -> FetchRequest {
+        let named = |(partition, from): (&TopicPartition, _)| FetchPartition {
+            partition: partition.clone(),
+            from,
+        };
         let (mark, topics, forgotten) = match release.fetches_are_in_sessions() {
-            true => self.changes(all),
-            false => (FetchMark::NONE, all, Vec::new()),
+            true if !self.next.is_full() => self.changes(all),
+            true => {
+                let topics: Vec<FetchPartition> = all.map(named).collect();
+                self.known = topics.iter().map(|one| (one.partition.clone(), one.from)).collect();
+                (self.next, topics, Vec::new())
+            }
+            false => (FetchMark::NONE, all.map(named).collect(), Vec::new()),
         };
         FetchRequest { mark, replica_id, max_wait, min_bytes, isolation_level, topics, forgotten }
     }
 
-    fn changes(
+    /// What has changed since the fetch before: what the broker knows is walked through beside what
+    /// is fetched, both ascending.
+    fn changes<'a>(
         &mut self,
-        all: Vec<FetchPartition>,
+        all: impl Iterator<Item = (&'a TopicPartition, FetchFrom)>,
     ) -> (FetchMark, Vec<FetchPartition>, Vec<TopicPartition>) {
-        if self.next.is_full() {
-            self.known = all.iter().map(|one| (one.partition.clone(), one.clone())).collect();
-            return (self.next, all, Vec::new());
-        }
         let (mut changed, mut forgotten) = (Vec::new(), Vec::new());
-        let (mut met, mut near) = (0, Near::default());
-        for (place, one) in all.iter().enumerate() {
-            let known = self.known.get_near(&one.partition, &mut near);
-            met += usize::from(known.is_some());
-            if known != Some(one) {
-                changed.push(place);
+        let mut known = self.known.iter().peekable();
+        for (partition, from) in all {
+            while let Some((gone, _)) = known.next_if(|(known, _)| *known < partition) {
+                forgotten.push(gone.clone());
+            }
+            let told = known.next_if(|(known, _)| *known == partition);
+            if told.is_none_or(|(_, told)| *told != from) {
+                changed.push(FetchPartition { partition: partition.clone(), from });
             }
         }
-        if met < self.known.len() {
-            let is_wanted =
-                |tp: &TopicPartition| all.binary_search_by(|one| one.partition.cmp(tp)).is_ok();
-            forgotten = self.known.keys().filter(|tp| !is_wanted(tp)).cloned().collect();
-            forgotten.iter().for_each(|tp| drop(self.known.remove(tp)));
+        forgotten.extend(known.map(|(gone, _)| gone.clone()));
+        for gone in &forgotten {
+            self.known.remove(gone);
         }
-        let changed: Vec<FetchPartition> = changed.iter().map(|at| all[*at].clone()).collect();
         for one in &changed {
-            self.known.insert(one.partition.clone(), one.clone());
+            self.known.insert(one.partition.clone(), one.from);
         }
         (self.next, changed, forgotten)
     }
@@ -146,9 +152,55 @@ impl Fetching {
 // Source: FetchSession.CachedPartition
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Kept {
-    asked: FetchPartition,
-    /// What was told last: the HW, and where the log begins.
-    told: (Offset, Offset),
+    asked: FetchFrom,
+    told: Told,
+}
+
+/// What was told last of a partition: its HW, and where its log begins.
+pub type Told = (Offset, Offset);
+
+/// A fetch as its broker answers it: with all that is fetched, whether this fetch names it or one
+/// before it in its session.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Fetch {
+    /// The follower that asks, or `BrokerId::NONE` for a consumer.
+    pub replica_id: BrokerId,
+    /// How long the leader may wait for records.
+    pub max_wait: Span,
+    /// Whether open transactions hide what comes after.
+    pub isolation_level: Isolation,
+    mark: FetchMark,
+    /// What is named, if that is all.
+    named: Vec<FetchPartition>,
+    /// The session as it was when the fetch came.
+    session: Option<Arc<FetchSession>>,
+}
+
+impl Fetch {
+    fn of(request: FetchRequest, session: Option<Arc<FetchSession>>) -> Fetch {
+        let FetchRequest { mark, replica_id, max_wait, isolation_level, topics: named, .. } =
+            request;
+        Fetch { replica_id, max_wait, isolation_level, mark, named, session }
+    }
+
+    /// All that is fetched, ascending where it is of a session, and what was told of it in that.
+    pub fn parts(&self) -> impl Iterator<Item = (&TopicPartition, &FetchFrom, Option<Told>)> {
+        let kept = self.session.iter().flat_map(|session| &session.partitions);
+        let kept = kept.map(|(partition, kept)| (partition, &kept.asked, Some(kept.told)));
+        self.named.iter().map(|one| (&one.partition, &one.from, None)).chain(kept)
+    }
+
+    /// From where this partition is fetched, if it is.
+    pub fn part(&self, of: &TopicPartition) -> Option<&FetchFrom> {
+        match &self.session {
+            Some(session) => session.partitions.get(of).map(|kept| &kept.asked),
+            None => {
+                // Numbers differ more often than topics, and cost less to compare.
+                let is_it = |one: &TopicPartition| one.partition == of.partition && one == of;
+                self.named.iter().find(|one| is_it(&one.partition)).map(|one| &one.from)
+            }
+        }
+    }
 }
 
 /// A session as the broker keeps it.
@@ -169,19 +221,9 @@ impl FetchSession {
         i32::try_from(self.partitions.len()).expect("a cluster has few partitions")
     }
 
-    /// Which HW was told last of a partition, and which beginning of its log.
-    pub fn told(&self, tp: &TopicPartition, near: &mut Near) -> Option<(Offset, Offset)> {
-        self.partitions.get_near(tp, near).map(|kept| kept.told)
-    }
-
-    fn ask(&mut self, asked: FetchPartition) {
-        match self.partitions.get_mut(&asked.partition) {
-            Some(kept) => kept.asked = asked,
-            None => {
-                let told = (Offset::NONE, Offset::NONE);
-                self.partitions.insert(asked.partition.clone(), Kept { asked, told });
-            }
-        }
+    fn ask(&mut self, FetchPartition { partition, from: asked }: FetchPartition) {
+        let told = (Offset::NONE, Offset::NONE);
+        self.partitions.entry(partition).or_insert(Kept { asked, told }).asked = asked;
     }
 
     fn tell(&mut self, answer: &PartitionFetchResponse) {
@@ -194,7 +236,7 @@ impl FetchSession {
 
 /// Whether an answer is worth telling to somebody who was told these.
 // Source: FetchSession.CachedPartition.maybeUpdateResponseData
-pub fn has_news(answer: &PartitionFetchResponse, told: Option<(Offset, Offset)>) -> bool {
+pub fn has_news(answer: &PartitionFetchResponse, told: Option<Told>) -> bool {
     answer.error.is_some()
         || !answer.records.is_empty()
         || answer.diverging_epoch.is_some()
@@ -214,52 +256,47 @@ impl FetchSessions {
         self.0.iter().map(|(number, session)| (*number, &**session))
     }
 
-    /// The session of a fetch that names only what has changed.
-    pub fn of(&self, mark: FetchMark) -> Option<&FetchSession> {
-        let session = self.0.get(&mark.session).filter(|_| !mark.is_full());
-        session.map(|session| &**session)
-    }
-
-    /// Takes a fetch: the same with all partitions that are fetched, or why not.
+    /// Takes a fetch, or says why not.
     // Source: FetchManager.newContext
-    pub fn take(&mut self, request: FetchRequest, now: SimTime) -> Result<FetchRequest, Error> {
+    pub fn take(&mut self, mut request: FetchRequest, now: SimTime) -> Result<Fetch, Error> {
         let mark = request.mark;
         if mark.is_full() {
             self.0.remove(&mark.session);
-            return Ok(request);
+            return Ok(Fetch::of(request, None));
         }
         let session = self.0.get_mut(&mark.session).ok_or(Error::FetchSessionIdNotFound)?;
         let session = Arc::make_mut(session);
         if session.epoch != mark.epoch {
             return Err(Error::InvalidFetchSessionEpoch);
         }
-        request.topics.into_iter().for_each(|asked| session.ask(asked));
+        request.topics.drain(..).for_each(|asked| session.ask(asked));
         request.forgotten.iter().for_each(|tp| drop(session.partitions.remove(tp)));
         (session.epoch, session.used_at) = (mark.next().epoch, now);
-        let topics: Vec<FetchPartition> =
-            session.partitions.values().map(|kept| kept.asked.clone()).collect();
-        let mark = match topics.is_empty() {
-            true => self.0.remove(&mark.session).map_or(mark, |_| FetchMark::NONE),
-            false => mark,
-        };
-        Ok(FetchRequest { mark, topics, forgotten: Vec::new(), ..request })
+        if session.partitions.is_empty() {
+            self.0.remove(&mark.session);
+            return Ok(Fetch::of(FetchRequest { mark: FetchMark::NONE, ..request }, None));
+        }
+        let session = self.0.get(&mark.session).cloned();
+        Ok(Fetch::of(request, session))
     }
 
     /// The answer with these parts; a session begins if one is wanted and there is room.
     // Source: FullFetchContext, IncrementalFetchContext.updateAndGenerateResponseData
     pub fn answer(
         &mut self,
-        request: &FetchRequest,
+        fetch: Fetch,
         responses: Vec<PartitionFetchResponse>,
         slots: u32,
         out: &mut Outbox<'_, Words>,
     ) -> FetchResponse {
-        let mark = request.mark;
+        let mark = fetch.mark;
         let session_id = match mark.epoch {
             -1 => 0,
-            0 => self.begin(request, slots, out),
+            0 => self.begin(&fetch, slots, out),
             _ => mark.session,
         };
+        // Nobody but the cache shares the session now: noting what is told copies nothing.
+        drop(fetch);
         let session = self.0.get_mut(&session_id).filter(|_| !responses.is_empty());
         if let Some(session) = session {
             if session.epoch != mark.next().epoch {
@@ -273,16 +310,16 @@ impl FetchSessions {
 
     /// The number of the session that begins with this fetch, 0 if there is no room.
     // Source: FetchSessionCache.maybeCreateSession
-    fn begin(&mut self, request: &FetchRequest, slots: u32, out: &mut Outbox<'_, Words>) -> i32 {
+    fn begin(&mut self, fetch: &Fetch, slots: u32, out: &mut Outbox<'_, Words>) -> i32 {
         let now = out.now();
         let mut session = FetchSession {
-            is_follower: request.replica_id != BrokerId::NONE,
+            is_follower: fetch.replica_id != BrokerId::NONE,
             epoch: 1,
             began_at: now,
             used_at: now,
             partitions: OrdMap::new(),
         };
-        request.topics.iter().for_each(|asked| session.ask(asked.clone()));
+        fetch.named.iter().for_each(|asked| session.ask(asked.clone()));
         let is_full = self.0.len() >= usize::try_from(slots).unwrap_or(usize::MAX);
         if is_full && !self.make_room(&session, out) {
             return 0;
@@ -328,16 +365,19 @@ mod tests {
     fn at(number: i32, offset: i64) -> FetchPartition {
         FetchPartition {
             partition: TopicPartition::new("t", number),
-            current_leader_epoch: Some(LeaderEpoch(0)),
-            fetch_offset: Offset(offset),
-            last_fetched_epoch: None,
-            log_start_offset: Offset(0),
-            partition_max_bytes: 1,
+            from: FetchFrom {
+                current_leader_epoch: Some(LeaderEpoch(0)),
+                fetch_offset: Offset(offset),
+                last_fetched_epoch: None,
+                log_start_offset: Offset(0),
+                partition_max_bytes: 1,
+            },
         }
     }
 
     fn ask(fetching: &mut Fetching, all: Vec<FetchPartition>) -> FetchRequest {
         let who = (BrokerId::NONE, Isolation::ReadUncommitted);
+        let all = all.iter().map(|one| (&one.partition, one.from));
         fetching.ask(who, (Span::ZERO, 1), all, V)
     }
 
@@ -388,10 +428,11 @@ mod tests {
         let unknown = FetchSessions::default().take(ask(&mut fetching, all()), SimTime::ZERO);
         assert_eq!(unknown, Err(Error::FetchSessionIdNotFound));
         let mut fetching = Fetching::default();
+        let all = all();
         let old = fetching.ask(
             (BrokerId(1), Isolation::ReadUncommitted),
             (Span::ZERO, 1),
-            all(),
+            all.iter().map(|one| (&one.partition, one.from)),
             Release::V0_10_2_2,
         );
         assert_eq!(named(&old), (0, -1, vec![0], vec![]));

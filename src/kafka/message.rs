@@ -358,11 +358,18 @@ pub enum Isolation {
     ReadCommitted,
 }
 
-/// From where one partition is fetched.
+/// One partition that is fetched.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FetchPartition {
     /// The partition.
     pub partition: TopicPartition,
+    /// From where.
+    pub from: FetchFrom,
+}
+
+/// From where a partition is fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FetchFrom {
     /// The leader epoch that the asker believes in, if any.
     pub current_leader_epoch: Option<LeaderEpoch>,
     /// The first offset wanted.

@@ -19,7 +19,7 @@ use super::election::LeaderRecovery;
 use super::error::Error;
 use super::id::{BrokerId, ControllerEpoch, LeaderEpoch, Offset, TopicPartition};
 use super::log::PartitionLog;
-use super::message::{EpochEndOffset, FetchPartition};
+use super::message::{EpochEndOffset, FetchFrom};
 use super::release::Release;
 use crate::sim::{SimTime, Span};
 
@@ -260,7 +260,11 @@ impl Partition {
 
     /// Asks for a follower to be in the ISR, if it may be.
     // Source: Partition.maybeExpandIsr
-    pub fn expand_isr(&mut self, id: BrokerId, rules: Rules<'_>) -> Option<AlterPartitionEntry> {
+    pub fn expand_isr(
+        &mut self,
+        id: BrokerId,
+        lives: &dyn Fn(BrokerId) -> bool,
+    ) -> Option<AlterPartitionEntry> {
         if self.isr.contains(&id) {
             return None;
         }
@@ -268,7 +272,7 @@ impl Partition {
         let leading = self.leading()?;
         let follower = leading.follower(id)?;
         let in_sync = follower.leo >= hw && follower.leo >= leading.epoch_start;
-        if leading.pending.is_some() || !in_sync || !(rules.lives)(id) {
+        if leading.pending.is_some() || !in_sync || !lives(id) {
             return None;
         }
         let new_isr: Vec<BrokerId> = isr.iter().copied().chain([id]).collect();
@@ -346,7 +350,7 @@ impl Partition {
 
     /// Whether this replica may answer a fetch.
     // Source: Partition.localLogWithEpochOrThrow
-    pub fn may_read(&self, asked: &FetchPartition) -> Result<(), Error> {
+    pub fn may_read(&self, asked: &FetchFrom) -> Result<(), Error> {
         if let Some(epoch) = asked.current_leader_epoch {
             if epoch < self.leader_epoch {
                 return Err(Error::FencedLeaderEpoch);
@@ -362,7 +366,7 @@ impl Partition {
     // Source: Partition.readRecords, KIP-595; LeaderEpochFileCache.endOffsetFor (1.1)
     pub fn diverging(
         &self,
-        asked: &FetchPartition,
+        asked: &FetchFrom,
         release: Release,
     ) -> Result<Option<EpochEndOffset>, Error> {
         let Some(last) = asked.last_fetched_epoch else { return Ok(None) };

@@ -34,6 +34,11 @@ impl<V: Clone> PartitionMap<V> {
         self.topics.get_mut(&of.topic)?.get_mut(&of.partition)
     }
 
+    /// The same, of a partition that comes soon after the one before.
+    pub fn get_near_mut(&mut self, of: &TopicPartition, near: &mut Near) -> Option<&mut V> {
+        self.topics.get_mut(&of.topic)?.get_near_mut(&of.partition, near)
+    }
+
     /// Whether there is something for a partition.
     pub fn contains_key(&self, of: &TopicPartition) -> bool {
         self.get(of).is_some()

@@ -16,11 +16,11 @@ use std::sync::Arc;
 use super::broker::Turn;
 use super::control::AlterPartitionEntry;
 use super::error::Error;
-use super::fetch_session::{FetchSessions, Fetching};
+use super::fetch_session::{Fetch, FetchSessions, Fetching};
 use super::group::AppendId;
 use super::id::{BrokerId, ControllerEpoch, Offset, ProducerId, TopicName, TopicPartition};
 use super::log::PartitionLog;
-use super::message::{BrokerAddress, FetchRequest, TransactionResult};
+use super::message::{BrokerAddress, TransactionResult};
 use super::partition::Partition;
 use super::partition_map::PartitionMap;
 use super::wire::Caller;
@@ -91,7 +91,7 @@ pub enum Waiter {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct WaitingFetch {
     caller: Caller,
-    request: FetchRequest,
+    fetch: Fetch,
     deadline: SimTime,
 }
 

@@ -160,8 +160,8 @@ impl Settings {
 
     /// By how many records a follower may be behind, in a release that counts them.
     pub fn replica_lag_max_messages(&self) -> Option<u64> {
-        let set = self.others.get(LAG_MAX_MESSAGES).and_then(|text| text.parse().ok());
-        self.release.lag_is_counted_in_messages().then_some(set.unwrap_or(4000))
+        let set = || self.others.get(LAG_MAX_MESSAGES).and_then(|text| text.parse().ok());
+        self.release.lag_is_counted_in_messages().then(|| set().unwrap_or(4000))
     }
 
     /// How long it takes to read so much of `__consumer_offsets`, the first buffer apart.

@@ -197,7 +197,7 @@ impl Straw {
 
     fn fetched(&self, asked: &FetchPartition) -> PartitionFetchResponse {
         let log = self.logs.get(&asked.partition).into_iter().flatten();
-        let wanted = log.filter(|batch| batch.last_offset() >= asked.fetch_offset);
+        let wanted = log.filter(|batch| batch.last_offset() >= asked.from.fetch_offset);
         PartitionFetchResponse {
             partition: asked.partition.clone(),
             error: None,

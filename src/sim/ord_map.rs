@@ -17,6 +17,9 @@ use std::sync::Arc;
 /// The most entries that one chunk holds: what a write copies when the chunk is shared.
 const CHUNK: usize = 32;
 
+/// How far a walk looks ahead before it searches.
+const STRIDE: usize = 4;
+
 type Chunk<K, V> = Arc<Vec<(K, V)>>;
 
 /// A sorted map. Copying it costs a reference for each chunk; writing to a copy, one chunk.
@@ -107,14 +110,23 @@ impl<K: Ord, V> OrdMap<K, V> {
     where
         K: Borrow<Q>,
     {
+        let (chunk, at) = self.place_near(key, near)?;
+        Some(&self.chunks[chunk][at].1)
+    }
+
+    fn place_near<Q: Ord + ?Sized>(&self, key: &Q, near: &mut Near) -> Option<Place>
+    where
+        K: Borrow<Q>,
+    {
         let (mut chunk, mut at) = near.0;
-        let expected = self.chunks.get(chunk).and_then(|entries| entries.get(at));
-        if expected.is_none_or(|(other, _)| other.borrow() != key) {
-            (chunk, at) = self.place(key).ok()?;
+        let ahead = self.chunks.get(chunk).and_then(|entries| entries.get(at..)).unwrap_or(&[]);
+        let ahead = &ahead[..ahead.len().min(STRIDE)];
+        match ahead.iter().position(|(other, _)| other.borrow() >= key) {
+            Some(steps) if ahead[steps].0.borrow() == key => at += steps,
+            _ => (chunk, at) = self.place(key).ok()?,
         }
-        let entries = &self.chunks[chunk];
-        near.0 = if at + 1 < entries.len() { (chunk, at + 1) } else { (chunk + 1, 0) };
-        Some(&entries[at].1)
+        near.0 = if at + 1 < self.chunks[chunk].len() { (chunk, at + 1) } else { (chunk + 1, 0) };
+        Some((chunk, at))
     }
 
     /// Whether a key is there.
@@ -153,6 +165,15 @@ impl<K: Ord + Clone, V: Clone> OrdMap<K, V> {
         K: Borrow<Q>,
     {
         let place = self.place(key).ok()?;
+        Some(self.at_mut(place))
+    }
+
+    /// The value of a key that comes soon after the one before, to change.
+    pub fn get_near_mut<Q: Ord + ?Sized>(&mut self, key: &Q, near: &mut Near) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+    {
+        let place = self.place_near(key, near)?;
         Some(self.at_mut(place))
     }
 

@@ -10,7 +10,7 @@ use crate::kafka::client::Shown;
 use crate::kafka::error::{Error, Remedy};
 use crate::kafka::id::{BrokerId, LeaderEpoch, Offset, ProducerId, TopicPartition};
 use crate::kafka::message::{
-    FetchPartition, FetchResponse, ListOffsetsAt, ListOffsetsRequest, ListOffsetsResponse,
+    FetchFrom, FetchResponse, ListOffsetsAt, ListOffsetsRequest, ListOffsetsResponse,
     OffsetFetchRequest, OffsetFetchResponse, PartitionFetchResponse, TransactionResult,
 };
 use crate::kafka::record::Record;
@@ -221,16 +221,16 @@ impl Consumer {
     /// One fetch under way to each leader.
     // Source: AbstractFetch.prepareFetchRequests
     fn fetch(&mut self, out: &mut Outbox<'_, Words>) {
-        let mut to_fetch: OrdMap<ProcessId, Vec<FetchPartition>> = OrdMap::new();
+        let mut to_fetch: OrdMap<ProcessId, Vec<(TopicPartition, FetchFrom)>> = OrdMap::new();
         let fetching = self.calls.asked(|purpose| matches!(purpose, Purpose::Fetch(_)));
-        let mut all_known = true;
+        let (mut all_known, mut leaders) = (true, self.view.leaders());
         for (partition, reading) in &self.partitions {
             let Some(offset) = reading.fetch_offset() else { continue };
-            match self.view.leader(partition) {
+            match leaders.of(partition) {
                 Some((leader, epoch)) if self.view.is_ready(leader, out.now()) => {
                     if !fetching.contains(&leader) {
-                        let asked = self.fetch_partition(partition, offset, epoch);
-                        to_fetch.entry(leader).or_default().push(asked);
+                        let from = self.fetch_from(offset, epoch);
+                        to_fetch.entry(leader).or_default().push((partition.clone(), from));
                     }
                 }
                 _ => all_known = false,
@@ -239,31 +239,26 @@ impl Consumer {
         if !all_known {
             self.want_metadata(out);
         }
-        for (leader, topics) in to_fetch {
-            let asked = topics.iter().map(|t| (t.partition.clone(), t.fetch_offset)).collect();
+        for (leader, parts) in to_fetch {
             let settings = &self.settings;
             let who = (BrokerId::NONE, settings.isolation_level);
             let how = (settings.fetch_max_wait, settings.fetch_min_bytes);
             let fetching = self.fetching.entry(leader).or_default();
-            let request = fetching.ask(who, how, topics, settings.release);
+            let all = parts.iter().map(|(partition, from)| (partition, *from));
+            let request = fetching.ask(who, how, all, settings.release);
+            let asked = parts.into_iter().map(|(partition, from)| (partition, from.fetch_offset));
             let within = self.settings.request_timeout;
-            self.calls.make(Purpose::Fetch(asked), (leader, within), request, out);
+            self.calls.make(Purpose::Fetch(asked.collect()), (leader, within), request, out);
         }
     }
 
-    fn fetch_partition(
-        &self,
-        partition: &TopicPartition,
-        fetch_offset: Offset,
-        leader_epoch: LeaderEpoch,
-    ) -> FetchPartition {
-        FetchPartition {
+    fn fetch_from(&self, fetch_offset: Offset, leader_epoch: LeaderEpoch) -> FetchFrom {
+        FetchFrom {
             current_leader_epoch: Some(leader_epoch),
             fetch_offset,
             last_fetched_epoch: None,
             log_start_offset: Offset::NONE,
             partition_max_bytes: self.settings.max_partition_fetch_bytes,
-            partition: partition.clone(),
         }
     }
 

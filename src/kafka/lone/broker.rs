@@ -445,7 +445,7 @@ impl Turn<'_, '_> {
         let one = |wanted: &crate::kafka::message::FetchPartition| {
             let log = self.logs.get(&wanted.partition);
             let read = log.map_or(Ok(Vec::new()), |log| {
-                log.read(wanted.fetch_offset, wanted.partition_max_bytes)
+                log.read(wanted.from.fetch_offset, wanted.from.partition_max_bytes)
             });
             let (error, records) = match read {
                 Ok(records) => (None, records),

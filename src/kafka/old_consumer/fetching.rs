@@ -13,7 +13,7 @@ use crate::kafka::client::{BROKER_TO_ASK, Shown, drawn};
 use crate::kafka::error::Error;
 use crate::kafka::id::{BrokerId, Offset, TopicName, TopicPartition};
 use crate::kafka::message::{
-    FetchMark, FetchPartition, FetchRequest, FetchResponse, Isolation, ListOffsetsAt,
+    FetchFrom, FetchMark, FetchPartition, FetchRequest, FetchResponse, Isolation, ListOffsetsAt,
     ListOffsetsRequest, ListOffsetsResponse, MetadataRequest, MetadataResponse,
     PartitionFetchResponse,
 };
@@ -211,11 +211,13 @@ impl OldConsumer {
             return self.calls.make(Purpose::Reset(life), (leader, within), request, out);
         }
         let wanted = |tp: TopicPartition| FetchPartition {
-            current_leader_epoch: None,
-            fetch_offset: self.held[&tp].position,
-            last_fetched_epoch: None,
-            log_start_offset: Offset::NONE,
-            partition_max_bytes: self.settings.fetch_message_max_bytes,
+            from: FetchFrom {
+                current_leader_epoch: None,
+                fetch_offset: self.held[&tp].position,
+                last_fetched_epoch: None,
+                log_start_offset: Offset::NONE,
+                partition_max_bytes: self.settings.fetch_message_max_bytes,
+            },
             partition: tp,
         };
         let request = FetchRequest {

@@ -10,7 +10,7 @@ use super::keeping::{look_later, tell_of_rolls};
 use crate::kafka::broker::Turn;
 use crate::kafka::error::Error;
 use crate::kafka::id::{BrokerId, Offset, TopicName, TopicPartition};
-use crate::kafka::message::{FetchPartition, FetchResponse, Isolation, PartitionFetchResponse};
+use crate::kafka::message::{FetchFrom, FetchResponse, Isolation, PartitionFetchResponse};
 use crate::kafka::partition::Partition;
 use crate::kafka::release::Release;
 use crate::kafka::segments::LogConfig;
@@ -86,12 +86,11 @@ impl Replicas {
             return;
         };
         let now = turn.out.now();
-        let ready = fetcher.partitions.iter().filter(|(_, at)| **at <= now);
+        let ready = fetcher.partitions.iter().filter(|(_, at)| **at <= now).map(|(tp, _)| tp);
+        let fetch_from = fetch_from(turn.settings);
         let mut partitions = self.partitions.walk();
-        let topics: Vec<FetchPartition> = ready
-            .filter_map(|(tp, _)| Some(fetch_of(partitions.get(tp)?, turn.settings)))
-            .collect();
-        if topics.is_empty() {
+        let mut all = ready.filter_map(|tp| Some((tp, fetch_from(partitions.get(tp)?)))).peekable();
+        if all.peek().is_none() {
             if let Some(&at) = fetcher.partitions.values().min() {
                 turn.out.arm(BrokerTimer::FetchBackoff(leader), at.since(now));
             }
@@ -101,7 +100,7 @@ impl Replicas {
         fetcher.asked.clear();
         let who = (self.me, Isolation::ReadUncommitted);
         let how = (turn.settings.replica_fetch_wait_max, turn.settings.replica_fetch_min_bytes);
-        let request = fetcher.fetching.ask(who, how, topics, turn.settings.release);
+        let request = fetcher.fetching.ask(who, how, all, turn.settings.release);
         turn.wire.call(fetcher.leader.process, Purpose::Fetch(leader), request, turn.out);
     }
 
@@ -172,20 +171,19 @@ impl Replicas {
     }
 }
 
-/// What a follower asks for.
+/// From where a follower fetches a partition.
 // Real: from 0.11 to 2.6 a request of its own, OffsetsForLeaderEpoch, asks where the leader's
 // epochs end; here the fetch does, as from 2.7 on, because what comes of it is the same.
-fn fetch_of(partition: &Partition, settings: &Settings) -> FetchPartition {
-    let release = settings.release;
-    let names_epoch = release.followers_name_their_leaders_epoch();
-    let knows_epochs = !release.followers_cut_to_their_hw();
-    FetchPartition {
-        partition: partition.tp.clone(),
+fn fetch_from(settings: &Settings) -> impl Fn(&Partition) -> FetchFrom {
+    let names_epoch = settings.release.followers_name_their_leaders_epoch();
+    let knows_epochs = !settings.release.followers_cut_to_their_hw();
+    let partition_max_bytes = settings.replica_fetch_max_bytes;
+    move |partition| FetchFrom {
         current_leader_epoch: names_epoch.then_some(partition.leader_epoch),
         fetch_offset: partition.log.end(),
         last_fetched_epoch: partition.log.latest_epoch().filter(|_| knows_epochs),
         log_start_offset: partition.log.start(),
-        partition_max_bytes: settings.replica_fetch_max_bytes,
+        partition_max_bytes,
     }
 }
 

@@ -12,11 +12,12 @@ use crate::kafka::broker::Turn;
 use crate::kafka::control::{AlterPartitionRequest, AlterPartitionResponse, AlteredPartition};
 use crate::kafka::error::Error;
 use crate::kafka::id::{BrokerId, TopicPartition};
-use crate::kafka::message::FetchPartition;
+use crate::kafka::message::FetchFrom;
 use crate::kafka::partition::{PendingIsr, Rules};
 use crate::kafka::settings::Settings;
 use crate::kafka::wire::Purpose;
 use crate::kafka::words::{BrokerFact, BrokerTimer, Brokers};
+use crate::sim::Near;
 
 impl Replicas {
     /// Raises a partition's HW; whoever waits for that is looked at.
@@ -36,13 +37,11 @@ impl Replicas {
     pub(super) fn note_fetch(
         &mut self,
         follower: BrokerId,
-        asked: &FetchPartition,
+        (tp, asked): (&TopicPartition, &FetchFrom),
+        near: &mut Near,
         turn: &mut Turn<'_, '_>,
     ) -> bool {
-        let tp = &asked.partition;
-        let lives = |id| turn.may_be_in_sync(id);
-        let rules = rules(self.me, 1, &lives, turn.settings);
-        let Some(partition) = self.partitions.get_mut(tp) else { return true };
+        let Some(partition) = self.partitions.get_near_mut(tp, near) else { return true };
         let partition = Arc::make_mut(partition);
         let release = turn.settings.release;
         if answers_otherwise(partition, asked, release) || is_out_of_range(partition, asked) {
@@ -51,7 +50,8 @@ impl Replicas {
         let has_some = partition.log.holds_any(asked.fetch_offset, partition.log.end());
         let now = turn.out.now();
         let moved = partition.fetched_by(follower, asked.fetch_offset, now);
-        if let Some(wish) = partition.expand_isr(follower, rules) {
+        let lives = |id| turn.may_be_in_sync(id);
+        if let Some(wish) = partition.expand_isr(follower, &lives) {
             self.wishes.insert(tp.clone(), wish);
         }
         // Source: Partition.updateFollowerFetchState

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use super::{Replicas, WaitingFetch};
 use crate::kafka::broker::Turn;
 use crate::kafka::error::Error;
-use crate::kafka::fetch_session::has_news;
+use crate::kafka::fetch_session::{Fetch, has_news};
 use crate::kafka::id::{BrokerId, Offset, TopicPartition};
 use crate::kafka::message::{
-    FetchPartition, FetchRequest, FetchResponse, Isolation, ListOffsetsAt, ListOffsetsRequest,
+    FetchFrom, FetchRequest, FetchResponse, Isolation, ListOffsetsAt, ListOffsetsRequest,
     ListOffsetsResponse, PartitionFetchResponse,
 };
 use crate::kafka::partition::Partition;
@@ -21,73 +21,65 @@ use crate::sim::{Near, Span};
 impl Replicas {
     /// Takes a fetch of a follower or a consumer.
     pub fn fetch(&mut self, caller: Caller, request: FetchRequest, turn: &mut Turn<'_, '_>) {
-        let request = match self.sessions.take(request, turn.out.now()) {
-            Ok(request) => request,
+        let fetch = match self.sessions.take(request, turn.out.now()) {
+            Ok(fetch) => fetch,
             Err(error) => return turn.answer(caller, FetchResponse::refused(error)),
         };
-        let is_ready = match request.replica_id {
-            BrokerId::NONE => self.is_ready(&request, turn),
-            _ => self.note_fetches(&request, turn),
+        let is_ready = match fetch.replica_id {
+            BrokerId::NONE => self.is_ready(&fetch, turn),
+            _ => self.note_fetches(&fetch, turn),
         };
-        let deadline = turn.out.now() + request.max_wait;
-        if request.max_wait == Span::ZERO || is_ready {
-            return self.answer_fetch(caller, &request, turn);
+        let deadline = turn.out.now() + fetch.max_wait;
+        if fetch.max_wait == Span::ZERO || is_ready {
+            return self.answer_fetch(caller, fetch, turn);
         }
         let number = self.number();
-        self.fetches.insert(number, Arc::new(WaitingFetch { caller, request, deadline }));
+        self.fetches.insert(number, Arc::new(WaitingFetch { caller, fetch, deadline }));
         self.arm(deadline, turn);
     }
 
     /// Whether a fetch need not wait any longer.
     // Source: DelayedFetch.tryComplete
-    fn is_ready(&self, request: &FetchRequest, turn: &Turn<'_, '_>) -> bool {
+    fn is_ready(&self, fetch: &Fetch, turn: &Turn<'_, '_>) -> bool {
         let mut partitions = self.partitions.walk();
-        request.topics.iter().any(|asked| {
-            let partition = partitions.get(&asked.partition);
+        fetch.parts().any(|(tp, asked, _)| {
+            let partition = partitions.get(tp);
             partition.is_none_or(|partition| {
-                has_some(partition, asked, reader_of(request), turn.settings.release)
-                    || is_misnamed(partition, request, turn)
+                has_some(partition, asked, reader_of(fetch), turn.settings.release)
+                    || is_misnamed(partition, fetch, turn)
             })
         })
     }
 
     /// Notes what a follower's fetch says of it. Whether the fetch need not wait.
-    fn note_fetches(&mut self, request: &FetchRequest, turn: &mut Turn<'_, '_>) -> bool {
-        let mut is_ready = false;
-        for asked in &request.topics {
-            is_ready |= self.note_fetch(request.replica_id, asked, turn);
+    fn note_fetches(&mut self, fetch: &Fetch, turn: &mut Turn<'_, '_>) -> bool {
+        let (mut is_ready, mut near) = (false, Near::default());
+        for (tp, asked, _) in fetch.parts() {
+            is_ready |= self.note_fetch(fetch.replica_id, (tp, asked), &mut near, turn);
         }
         self.send_wishes(turn);
         is_ready
     }
 
-    pub(super) fn answer_fetch(
-        &mut self,
-        caller: Caller,
-        request: &FetchRequest,
-        turn: &mut Turn<'_, '_>,
-    ) {
-        let session = self.sessions.of(request.mark);
-        let mut responses = Vec::new();
-        let (mut partitions, mut near) = (self.partitions.walk(), Near::default());
-        for asked in &request.topics {
-            let partition = partitions.get(&asked.partition);
-            let told = session.and_then(|session| session.told(&asked.partition, &mut near));
+    pub(super) fn answer_fetch(&mut self, caller: Caller, fetch: Fetch, turn: &mut Turn<'_, '_>) {
+        let (mut responses, mut partitions) = (Vec::new(), self.partitions.walk());
+        for (tp, asked, told) in fetch.parts() {
+            let partition = partitions.get(tp);
             // Of most partitions there is nothing new, and no need to make an answer of that.
             let is_quiet = |partition: &Arc<Partition>| {
                 told == Some((partition.hw, partition.log.start()))
-                    && !has_some(partition, asked, reader_of(request), turn.settings.release)
-                    && !is_misnamed(partition, request, turn)
+                    && !has_some(partition, asked, reader_of(&fetch), turn.settings.release)
+                    && !is_misnamed(partition, &fetch, turn)
             };
             if !partition.is_some_and(is_quiet) {
-                let answer = read(partition, asked, request, turn);
-                if session.is_none() || has_news(&answer, told) {
+                let answer = read(partition, (tp, asked), &fetch, turn);
+                if told.is_none() || has_news(&answer, told) {
                     responses.push(answer);
                 }
             }
         }
         let slots = turn.settings.max_incremental_fetch_session_cache_slots;
-        let response = self.sessions.answer(request, responses, slots, turn.out);
+        let response = self.sessions.answer(fetch, responses, slots, turn.out);
         turn.answer(caller, response);
     }
 
@@ -121,14 +113,14 @@ impl Replicas {
 /// Who reads: a follower, or somebody with an `isolation.level`.
 pub(super) type Reader = (BrokerId, Isolation);
 
-pub(super) fn reader_of(request: &FetchRequest) -> Reader {
-    (request.replica_id, request.isolation_level)
+pub(super) fn reader_of(fetch: &Fetch) -> Reader {
+    (fetch.replica_id, fetch.isolation_level)
 }
 
 /// Whether there is something to answer of one partition: records, or a refusal.
 pub(super) fn has_some(
     partition: &Partition,
-    asked: &FetchPartition,
+    asked: &FetchFrom,
     reader: Reader,
     release: Release,
 ) -> bool {
@@ -141,7 +133,7 @@ pub(super) fn has_some(
 /// Whether the answer is not about records: a refusal, or where the logs part.
 pub(super) fn answers_otherwise(
     partition: &Partition,
-    asked: &FetchPartition,
+    asked: &FetchFrom,
     release: Release,
 ) -> bool {
     partition.may_read(asked).is_err() || partition.diverging(asked, release) != Ok(None)
@@ -149,12 +141,12 @@ pub(super) fn answers_otherwise(
 
 fn read(
     partition: Option<&Arc<Partition>>,
-    asked: &FetchPartition,
-    request: &FetchRequest,
+    (tp, asked): (&TopicPartition, &FetchFrom),
+    fetch: &Fetch,
     turn: &Turn<'_, '_>,
 ) -> PartitionFetchResponse {
     let mut answer = PartitionFetchResponse {
-        partition: asked.partition.clone(),
+        partition: tp.clone(),
         error: None,
         high_watermark: Offset::NONE,
         log_start_offset: Offset(0),
@@ -163,10 +155,10 @@ fn read(
         records: Vec::new(),
     };
     let Some(partition) = partition else {
-        answer.error = Some(turn.cache.refusal(&asked.partition));
+        answer.error = Some(turn.cache.refusal(tp));
         return answer;
     };
-    answer.error = match is_misnamed(partition, request, turn) {
+    answer.error = match is_misnamed(partition, fetch, turn) {
         true => Some(Error::InconsistentTopicId),
         false => partition.may_read(asked).err(),
     };
@@ -180,11 +172,11 @@ fn read(
         Ok(Some(end)) => answer.diverging_epoch = Some(end),
         Ok(None) if is_out_of_range(partition, asked) => {
             answer.error = Some(Error::OffsetOutOfRange);
-            answer.diverging_epoch = partition.end_for(request.replica_id);
+            answer.diverging_epoch = partition.end_for(fetch.replica_id);
         }
         Ok(None) => {
-            let (from, isolation) = (asked.fetch_offset, request.isolation_level);
-            let limit = limit_for(partition, reader_of(request));
+            let (from, isolation) = (asked.fetch_offset, fetch.isolation_level);
+            let limit = limit_for(partition, reader_of(fetch));
             let format = turn.settings.release.message_format();
             answer.records = partition.log.read((from, limit), asked.partition_max_bytes, format);
             if isolation == Isolation::ReadCommitted {
@@ -199,16 +191,16 @@ fn read(
 // Source: ReplicaManager.readFromLog, KIP-516 (fetches name ids from 3.1 on)
 // Real: the fetch says the id; here it is the one that brokers tell clients now, because nobody
 // keeps an older one for long.
-fn is_misnamed(partition: &Partition, request: &FetchRequest, turn: &Turn<'_, '_>) -> bool {
+fn is_misnamed(partition: &Partition, fetch: &Fetch, turn: &Turn<'_, '_>) -> bool {
     let Some(known) = &partition.log.topic_id else { return false };
-    request.replica_id == BrokerId::NONE
+    fetch.replica_id == BrokerId::NONE
         && turn.settings.release.fetches_name_topic_ids()
         && turn.cache.topic_id(&partition.tp.topic).is_some_and(|told| told != known)
 }
 
 /// Whether an offset is beyond the log, or below where it begins.
 // Source: LocalLog.read, UnifiedLog.checkLogStartOffset
-pub(super) fn is_out_of_range(partition: &Partition, asked: &FetchPartition) -> bool {
+pub(super) fn is_out_of_range(partition: &Partition, asked: &FetchFrom) -> bool {
     asked.fetch_offset > partition.log.end() || asked.fetch_offset < partition.log.start()
 }
 

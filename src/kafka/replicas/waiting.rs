@@ -2,6 +2,8 @@
 //!
 //! *Invariant: the timer is armed for the first deadline.*
 
+use std::sync::Arc;
+
 use super::reading::{has_some, reader_of};
 use super::{Replicas, Waiter, WaitingFetch, WaitingProduce};
 use crate::kafka::broker::Turn;
@@ -30,18 +32,17 @@ impl Replicas {
         let (partition, release) = (self.partitions.get(tp), turn.settings.release);
         // What a fetch asks of other partitions has not moved: it would have been looked at then.
         let is_ready = |waiting: &WaitingFetch| {
-            // Numbers differ more often than topics, and cost less to compare.
-            let same = |other: &TopicPartition| other.partition == tp.partition && other == tp;
-            let asked = waiting.request.topics.iter().find(|asked| same(&asked.partition));
+            let asked = waiting.fetch.part(tp);
             asked.is_some_and(|asked| {
-                partition.is_none_or(|p| has_some(p, asked, reader_of(&waiting.request), release))
+                partition.is_none_or(|p| has_some(p, asked, reader_of(&waiting.fetch), release))
             })
         };
         let ready = self.fetches.iter().filter(|(_, waiting)| is_ready(waiting));
         let ready: Vec<u64> = ready.map(|(&number, _)| number).collect();
         for number in ready {
             let waiting = self.fetches.remove(&number).expect("it was just there");
-            self.answer_fetch(waiting.caller, &waiting.request, turn);
+            let WaitingFetch { caller, fetch, .. } = Arc::unwrap_or_clone(waiting);
+            self.answer_fetch(caller, fetch, turn);
         }
         let concerned = |waiting: &WaitingProduce| waiting.parts.iter().any(|(of, _)| of == tp);
         let produces = self.produces.iter().filter(|(_, waiting)| concerned(waiting));
@@ -58,7 +59,8 @@ impl Replicas {
         let due: Vec<u64> = due.map(|(&number, _)| number).collect();
         for number in due {
             let waiting = self.fetches.remove(&number).expect("it was just there");
-            self.answer_fetch(waiting.caller, &waiting.request, turn);
+            let WaitingFetch { caller, fetch, .. } = Arc::unwrap_or_clone(waiting);
+            self.answer_fetch(caller, fetch, turn);
         }
         let due = self.produces.iter().filter(|(_, waiting)| waiting.deadline <= now);
         let due: Vec<u64> = due.map(|(&number, _)| number).collect();

@@ -14,7 +14,7 @@ use crate::kafka::consumer::Reading;
 use crate::kafka::consumer::words::ConsumerSettings;
 use crate::kafka::id::{BrokerId, GroupId, Offset, TopicName, TopicPartition};
 use crate::kafka::message::{
-    ConsumerGroupHeartbeatRequest, FetchMark, FetchPartition, FetchRequest, Isolation,
+    ConsumerGroupHeartbeatRequest, FetchFrom, FetchMark, FetchPartition, FetchRequest, Isolation,
     ListOffsetsAt, Response,
 };
 use crate::kafka::record::{Content, Record};
@@ -313,14 +313,14 @@ impl Reader {
         let Some(leader) = of.map(|of| of.leader_id).filter(|id| *id != BrokerId::NONE) else {
             return Ok(None);
         };
-        let asked = FetchPartition {
-            partition: partition.clone(),
+        let fetch_from = FetchFrom {
             current_leader_epoch: None,
             fetch_offset: from,
             last_fetched_epoch: None,
             log_start_offset: Offset::NONE,
             partition_max_bytes: 1 << 20,
         };
+        let asked = FetchPartition { partition: partition.clone(), from: fetch_from };
         let request = FetchRequest {
             mark: FetchMark::NONE,
             forgotten: Vec::new(),
