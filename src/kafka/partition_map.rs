@@ -6,6 +6,25 @@
 use super::id::{TopicName, TopicPartition};
 use crate::sim::{Near, OrdMap};
 
+/// Where to look first for a partition ([`PartitionMap::get_near_mut`]).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NearPartition {
+    topic: Near,
+    number: Near,
+    /// The topic to which the number belongs.
+    of: Near,
+}
+
+impl NearPartition {
+    /// Where to look for the number, the topic having been found.
+    fn number(&mut self) -> &mut Near {
+        if self.of != self.topic {
+            (self.of, self.number) = (self.topic, Near::default());
+        }
+        &mut self.number
+    }
+}
+
 /// A map from partitions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PartitionMap<V> {
@@ -35,8 +54,13 @@ impl<V: Clone> PartitionMap<V> {
     }
 
     /// The same, of a partition that comes soon after the one before.
-    pub fn get_near_mut(&mut self, of: &TopicPartition, near: &mut Near) -> Option<&mut V> {
-        self.topics.get_mut(&of.topic)?.get_near_mut(&of.partition, near)
+    pub fn get_near_mut(
+        &mut self,
+        of: &TopicPartition,
+        near: &mut NearPartition,
+    ) -> Option<&mut V> {
+        let of_topic = self.topics.get_near_mut(&of.topic, &mut near.topic)?;
+        of_topic.get_near_mut(&of.partition, near.number())
     }
 
     /// Whether there is something for a partition.

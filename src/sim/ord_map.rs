@@ -30,8 +30,9 @@ pub struct OrdMap<K, V> {
 /// Where an entry is, or where it would go: its chunk and its place in it.
 type Place = (usize, usize);
 
-/// Where to look first for a key ([`OrdMap::get_near`]); in the beginning at the front.
-#[derive(Clone, Copy, Debug, Default)]
+/// Where a key was found, and the next is looked for first ([`OrdMap::get_near`]); in the beginning
+/// at the front.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Near(Place);
 
 impl<K, V> OrdMap<K, V> {
@@ -88,7 +89,9 @@ impl<K: Ord, V> OrdMap<K, V> {
     {
         let Some((_, before_last)) = self.chunks.split_last() else { return Err((0, 0)) };
         let ends_before = |chunk: &Chunk<K, V>| chunk[chunk.len() - 1].0.borrow() < key;
-        let number = before_last.partition_point(ends_before);
+        // Most maps are of one chunk.
+        let number =
+            if before_last.is_empty() { 0 } else { before_last.partition_point(ends_before) };
         match self.chunks[number].binary_search_by(|(other, _)| other.borrow().cmp(key)) {
             Ok(at) => Ok((number, at)),
             Err(at) => Err((number, at)),
@@ -105,7 +108,7 @@ impl<K: Ord, V> OrdMap<K, V> {
     }
 
     /// The value of a key that comes soon after the one before: whoever walks through two maps side
-    /// by side finds most keys where `near` says, without a search.
+    /// by side finds most keys close to where `near` says, without a search.
     pub fn get_near<Q: Ord + ?Sized>(&self, key: &Q, near: &mut Near) -> Option<&V>
     where
         K: Borrow<Q>,
@@ -125,8 +128,8 @@ impl<K: Ord, V> OrdMap<K, V> {
             Some(steps) if ahead[steps].0.borrow() == key => at += steps,
             _ => (chunk, at) = self.place(key).ok()?,
         }
-        near.0 = if at + 1 < self.chunks[chunk].len() { (chunk, at + 1) } else { (chunk + 1, 0) };
-        Some((chunk, at))
+        near.0 = (chunk, at);
+        Some(near.0)
     }
 
     /// Whether a key is there.

@@ -14,10 +14,10 @@ use crate::kafka::error::Error;
 use crate::kafka::id::{BrokerId, TopicPartition};
 use crate::kafka::message::FetchFrom;
 use crate::kafka::partition::{PendingIsr, Rules};
+use crate::kafka::partition_map::NearPartition;
 use crate::kafka::settings::Settings;
 use crate::kafka::wire::Purpose;
 use crate::kafka::words::{BrokerFact, BrokerTimer, Brokers};
-use crate::sim::Near;
 
 impl Replicas {
     /// Raises a partition's HW; whoever waits for that is looked at.
@@ -38,7 +38,7 @@ impl Replicas {
         &mut self,
         follower: BrokerId,
         (tp, asked): (&TopicPartition, &FetchFrom),
-        near: &mut Near,
+        near: &mut NearPartition,
         turn: &mut Turn<'_, '_>,
     ) -> bool {
         let Some(partition) = self.partitions.get_near_mut(tp, near) else { return true };

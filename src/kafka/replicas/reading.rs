@@ -14,9 +14,10 @@ use crate::kafka::message::{
     ListOffsetsResponse, PartitionFetchResponse,
 };
 use crate::kafka::partition::Partition;
+use crate::kafka::partition_map::NearPartition;
 use crate::kafka::release::Release;
 use crate::kafka::wire::Caller;
-use crate::sim::{Near, Span};
+use crate::sim::Span;
 
 impl Replicas {
     /// Takes a fetch of a follower or a consumer.
@@ -53,7 +54,7 @@ impl Replicas {
 
     /// Notes what a follower's fetch says of it. Whether the fetch need not wait.
     fn note_fetches(&mut self, fetch: &Fetch, turn: &mut Turn<'_, '_>) -> bool {
-        let (mut is_ready, mut near) = (false, Near::default());
+        let (mut is_ready, mut near) = (false, NearPartition::default());
         for (tp, asked, _) in fetch.parts() {
             is_ready |= self.note_fetch(fetch.replica_id, (tp, asked), &mut near, turn);
         }
