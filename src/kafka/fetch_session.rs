@@ -270,7 +270,9 @@ impl FetchSessions {
             return Err(Error::InvalidFetchSessionEpoch);
         }
         request.topics.drain(..).for_each(|asked| session.ask(asked));
-        request.forgotten.iter().for_each(|tp| drop(session.partitions.remove(tp)));
+        for gone in &request.forgotten {
+            session.partitions.remove(gone);
+        }
         (session.epoch, session.used_at) = (mark.next().epoch, now);
         if session.partitions.is_empty() {
             self.0.remove(&mark.session);
