@@ -22,7 +22,7 @@ use crate::kafka::producer::words::{
 use crate::kafka::release::Release;
 use crate::kafka::tools::console_producer::{self, ConsoleProducer};
 use crate::kafka::tools::netcat::{self, Netcat};
-use crate::kafka::tools::{Bootstrap, Tool, Usage, dump_log};
+use crate::kafka::tools::{Bootstrap, Printed, Tool, Usage, dump_log};
 use crate::kafka::words::Request;
 use crate::sim::{ProcessId, ProcessName, Span};
 use crate::zk::ensemble::Address;
@@ -381,7 +381,7 @@ pub(super) fn tool(
     let tool = match name {
         console_producer::NAME => {
             if let Some(said) = ConsoleProducer::refused(&words, bootstrap.release) {
-                let tool = Tool::of_text(name, &words, bootstrap, said);
+                let tool = Tool::of_text(name, &words, bootstrap, Printed::failed(said));
                 return Ok(AnyProcess::Tool(Box::new(tool)));
             }
             let read = ConsoleProducer::read(&words).expect(right);
@@ -392,7 +392,7 @@ pub(super) fn tool(
         }
         dump_log::NAME => {
             let text = dumped(dump_log::read(&words).expect(right), cluster)?;
-            Tool::of_text(name, &words, bootstrap, text)
+            Tool::of_text(name, &words, bootstrap, Printed::done(text))
         }
         _ => Tool::read(name, &words, bootstrap).expect(right),
     };

@@ -5,9 +5,9 @@
 //!
 //! *Invariant: nothing is asked after the deadline of its call.*
 
-use super::Bootstrap;
 use super::dialogue::{Asking, Next, Outcome};
 use super::exception::Exception;
+use super::{Bootstrap, Printed};
 use crate::kafka::admin::Refusal;
 use crate::kafka::client::BROKER_TO_ASK;
 use crate::kafka::error::{Error, Remedy};
@@ -134,15 +134,15 @@ pub struct Admin<'a> {
 /// What a step of a tool has come to.
 pub(super) type Told<T> = Result<T, Halt>;
 
-/// What a tool prints in the end: what it has found out, or these words of what it failed by.
+/// What a tool leaves in the end: what it has found out, or this of what it failed by.
 pub(super) fn ended(
-    told: Told<String>,
-    words: &dyn Fn(&Failure) -> String,
-) -> Result<String, Next> {
+    told: Told<impl Into<Printed>>,
+    failed: &dyn Fn(&Failure) -> Printed,
+) -> Result<Printed, Next> {
     match told {
-        Ok(printed) => Ok(printed),
+        Ok(printed) => Ok(printed.into()),
         Err(Halt::Waits(next)) => Err(next),
-        Err(Halt::Failed(why)) => Ok(words(&why)),
+        Err(Halt::Failed(why)) => Ok(failed(&why)),
     }
 }
 

@@ -7,11 +7,11 @@
 
 use std::sync::Arc;
 
-use super::admin::{Admin, Failure, Halt, Told, accepted, answer};
+use super::admin::{Admin, Failure, Halt, Told, accepted, answer, ended};
 use super::dialogue::Next;
 use super::exception::Exception;
 use super::topics_in_zookeeper::children_of;
-use super::{Arguments, Door, Usage};
+use super::{Arguments, Door, Printed, Usage};
 use crate::kafka::admin::{
     AlterConfigOp, ConfigEntry, ConfigResource, ConfigSource, DescribeConfigsRequest,
     IncrementalAlterConfigsRequest, WhichConfigs,
@@ -85,7 +85,7 @@ impl Configs {
     }
 
     /// What it prints in the end.
-    pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
+    pub fn run(&self, admin: &mut Admin<'_>) -> Result<Printed, Next> {
         let release = admin.release();
         let in_zookeeper = self.are_in_zookeeper(release);
         let mut printed = match in_zookeeper && release.configs_tool_is_sent_to_brokers() {
@@ -102,11 +102,14 @@ impl Configs {
             (Action::Alter, _) => unreachable!("it was read with a name"),
             (Action::Describe | Action::DescribeAll, _) => self.describe(admin, &mut printed),
         };
-        match done {
-            Ok(()) => Ok(printed),
-            Err(Halt::Waits(next)) => Err(next),
-            Err(Halt::Failed(why)) => Ok(printed + &self.failed(&why, admin)),
-        }
+        let before = printed.clone();
+        ended(done.map(|()| printed), &|why| {
+            let words = before.clone() + &self.failed(why, admin);
+            match release.configs_tool_says_what_is_wrong() {
+                true => Printed::failed(words),
+                false => Printed::done(words),
+            }
+        })
     }
 
     /// Whether the tool writes these settings itself, up to 2.8, where it is sent there; who does
@@ -298,34 +301,47 @@ fn plain(words: &str) -> Halt {
 /// Whose settings a command line means; later tools have shorter words for it.
 // Source: ConfigCommandOptions (KIP-543, 2.5)
 fn entity(action: Action, arguments: &mut Arguments) -> Result<Entity, Usage> {
-    let topic = arguments.value("--topic").map(|name| ("topics", Some(name), false));
-    let broker = arguments.value("--broker").map(|id| ("brokers", Some(id), false));
-    let defaults = arguments.switch("--broker-defaults").then_some(("brokers", None, true));
-    if let Some((kind, name, default)) = topic.or(broker).or(defaults) {
-        return named(kind, name, default, action);
+    let topic = arguments.value("--topic").map(|name| ("topics", Whom::One(name)));
+    let broker = arguments.value("--broker").map(|id| ("brokers", Whom::One(id)));
+    let defaults = arguments.switch("--broker-defaults").then_some(("brokers", Whom::Default));
+    if let Some((kind, whom)) = topic.or(broker).or(defaults) {
+        return named(kind, whom, action);
     }
     let kind = arguments.value("--entity-type").unwrap_or_default();
     let name = arguments.value("--entity-name");
-    let default = arguments.switch("--entity-default");
-    named(&kind, name, default, action)
+    let whom = match (name, arguments.switch("--entity-default")) {
+        (Some(_), true) => return Err(Usage::lacks(WANTED)),
+        (Some(name), false) => Whom::One(name),
+        (None, true) => Whom::Default,
+        (None, false) => Whom::Each,
+    };
+    named(&kind, whom, action)
 }
 
-fn named(kind: &str, name: Option<String>, default: bool, action: Action) -> Result<Entity, Usage> {
+/// Who is meant of a kind.
+enum Whom {
+    One(String),
+    Default,
+    Each,
+}
+
+const WANTED: &str = "--entity-name NAME, or for brokers --entity-default";
+
+fn named(kind: &str, whom: Whom, action: Action) -> Result<Entity, Usage> {
     let describes = action != Action::Alter;
-    let wanted = "--entity-name NAME, or for brokers --entity-default";
-    Ok(match (kind, name, default) {
-        ("topics", Some(name), false) => Entity::One(ConfigResource::Topic(name.into())),
-        ("brokers", Some(id), false) => {
+    Ok(match (kind, whom) {
+        ("topics", Whom::One(name)) => Entity::One(ConfigResource::Topic(name.into())),
+        ("brokers", Whom::One(id)) => {
             let wanted = || Usage::is_not(&id, "the id of a broker");
             let id = BrokerId(id.parse().map_err(|_| wanted())?);
             Entity::One(ConfigResource::Broker(id))
         }
-        ("brokers", None, true) => Entity::One(ConfigResource::AllBrokers),
-        ("topics", None, false) if describes => Entity::EachTopic,
-        ("brokers", None, false) if describes => Entity::EachBroker,
-        ("topics" | "brokers", ..) => return Err(Usage::lacks(wanted)),
-        ("", ..) => return Err(Usage::lacks("--entity-type topics|brokers")),
-        (other, ..) => return Err(Usage::is_not(other, "topics or brokers")),
+        ("brokers", Whom::Default) => Entity::One(ConfigResource::AllBrokers),
+        ("topics", Whom::Each) if describes => Entity::EachTopic,
+        ("brokers", Whom::Each) if describes => Entity::EachBroker,
+        ("topics" | "brokers", _) => return Err(Usage::lacks(WANTED)),
+        ("", _) => return Err(Usage::lacks("--entity-type topics|brokers")),
+        (other, _) => return Err(Usage::is_not(other, "topics or brokers")),
     })
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::admin::{Admin, Failure, Halt, answer, ended};
 use super::dialogue::Next;
-use super::{Arguments, Usage};
+use super::{Arguments, Printed, Usage};
 use crate::kafka::consumer::Reading;
 use crate::kafka::consumer::words::ConsumerSettings;
 use crate::kafka::id::{BrokerId, GroupId, Offset, TopicName, TopicPartition};
@@ -166,12 +166,12 @@ impl ConsoleConsumer {
     }
 
     /// What it prints in the end.
-    pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
+    pub fn run(&self, admin: &mut Admin<'_>) -> Result<Printed, Next> {
         let printed = match self {
             ConsoleConsumer::Reader(reader) => reader.read_all(admin),
             ConsoleConsumer::Member(group, topic) => join(group, topic, admin),
         };
-        ended(printed, &|why| format!("{}\n", why.thrown(admin.release())))
+        ended(printed, &|why| Printed::failed(format!("{}\n", why.thrown(admin.release()))))
     }
 }
 

@@ -8,12 +8,12 @@
 
 use std::sync::Arc;
 
-use super::admin::{Admin, Failure, Halt, Told, answer};
+use super::admin::{Admin, Failure, Told, answer, ended};
 use super::dialogue::Next;
 use super::exception::Exception;
 use super::groups_in_zookeeper;
 use super::groups_text::{self as text, Detail, MemberRow, OffsetRow, StateRow};
-use super::{Arguments, Usage};
+use super::{Arguments, Printed, Usage};
 use crate::kafka::error::Error;
 use crate::kafka::id::{BrokerId, Generation, GroupId, MemberId, Offset, TopicPartition};
 use crate::kafka::java_hash::{self, Filling};
@@ -150,7 +150,7 @@ impl ConsumerGroups {
     }
 
     /// What it prints in the end.
-    pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
+    pub fn run(&self, admin: &mut Admin<'_>) -> Result<Printed, Next> {
         let mut printed = match self.place {
             Place::Brokers => text::note(admin.release()).to_owned(),
             Place::Zookeeper => groups_in_zookeeper::note(admin),
@@ -166,11 +166,16 @@ impl ConsumerGroups {
             Action::Delete => self.delete(admin, &mut printed),
             Action::DeleteOffsets(group) => self.delete_offsets(admin, group, &mut printed),
         };
-        match done {
-            Ok(()) => Ok(printed),
-            Err(Halt::Waits(next)) => Err(next),
-            Err(Halt::Failed(why)) => Ok(printed + &failed(&why, admin.release())),
-        }
+        // Source: ConsumerGroupCommand.run: what is thrown is printed, and that is all; only a bad
+        // argument ends it by printUsageAndExit.
+        let before = printed.clone();
+        ended(done.map(|()| printed), &|why| {
+            let words = before.clone() + &failed(why, admin.release());
+            match why.exception {
+                Exception::IllegalArgument => Printed::failed(words),
+                _ => Printed::done(words),
+            }
+        })
     }
 
     /// Whether it goes to ZooKeeper.

@@ -7,7 +7,7 @@
 use super::admin::{Admin, Failure, Told, answer, ended};
 use super::dialogue::Next;
 use super::exception::Exception;
-use super::{Arguments, Usage};
+use super::{Arguments, Printed, Usage};
 use crate::kafka::admin::DeleteRecordsRequest;
 use crate::kafka::id::{Offset, TopicPartition};
 use crate::kafka::java_hash::{self, Filling};
@@ -34,9 +34,10 @@ impl DeleteRecords {
     }
 
     /// What it prints in the end.
-    pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
+    pub fn run(&self, admin: &mut Admin<'_>) -> Result<Printed, Next> {
         ended(self.delete(admin), &|why| {
-            format!("Exception in thread \"main\" {}\n", why.thrown(admin.release()))
+            let thrown = why.thrown(admin.release());
+            Printed::failed(format!("Exception in thread \"main\" {thrown}\n"))
         })
     }
 

@@ -4,9 +4,10 @@
 //!
 //! *Invariant: it commits nothing and joins nothing; the first tool may make a topic by asking.*
 
-use super::admin::{Admin, Told, answer, ended};
+use super::admin::{Admin, Failure, Halt, Told, answer, ended};
 use super::dialogue::Next;
-use super::{Arguments, Usage};
+use super::exception::Exception;
+use super::{Arguments, Printed, Usage};
 use crate::kafka::id::{TopicName, TopicPartition};
 use crate::kafka::message::{ListOffsetsAt, MetadataRequest, Response, TopicMetadata};
 use crate::kafka::release::Release;
@@ -71,15 +72,18 @@ impl GetOffsets {
     }
 
     /// What it prints in the end.
-    pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
+    pub fn run(&self, admin: &mut Admin<'_>) -> Result<Printed, Next> {
         let done = match &self.topic {
             Some(topic) if admin.release().tools_are_in_scala() => self.of_one(topic, admin),
             None if admin.release().tools_are_in_scala() => {
-                Ok("Missing required argument \"[topic]\"\n".to_owned())
+                Err(plain("Missing required argument \"[topic]\"\n".to_owned()))
             }
             _ => self.of_all(admin),
         };
-        ended(done, &|why| format!("Error occurred: {}\n", why.message))
+        ended(done, &|why| match why.exception {
+            Exception::Unthrown => Printed::failed(why.message.clone()),
+            _ => Printed::failed(format!("Error occurred: {}\n", why.message)),
+        })
     }
 
     // Source: GetOffsetShell.fetchOffsets (3.9)
@@ -94,7 +98,7 @@ impl GetOffsets {
             topics.iter().flat_map(|topic| self.partitions_of(topic)).collect();
         if all.is_empty() {
             let words = "Could not match any topic-partitions with the specified filters";
-            return Ok(format!("Error occurred: {words}\n"));
+            return Err(plain(format!("Error occurred: {words}\n")));
         }
         // By name: orders-10 stands before orders-2.
         sort::by_key(&mut all, TopicPartition::to_string);
@@ -118,7 +122,7 @@ impl GetOffsets {
         let topic = answer.topics.into_iter().find(|topic| topic.error.is_none());
         let Some(topic) = topic else {
             let words = format!("Topic {name} does not exist\n");
-            return Ok(if is_first { String::new() } else { words });
+            return Err(plain(if is_first { String::new() } else { words }));
         };
         let mut all = self.partitions_of(&topic);
         sort::sort(&mut all);
@@ -151,6 +155,11 @@ impl GetOffsets {
         let wanted = |n: &i32| self.partitions.is_empty() || self.partitions.contains(n);
         numbers.filter(wanted).map(|n| TopicPartition::new(topic.name.clone(), n)).collect()
     }
+}
+
+/// What the tool says in its own words when it ends early.
+fn plain(words: String) -> Halt {
+    Failure::new(Exception::Unthrown, words).into()
 }
 
 fn at(text: &str) -> Option<ListOffsetsAt> {

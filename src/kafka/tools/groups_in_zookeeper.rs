@@ -17,7 +17,7 @@ use super::dialogue::Next;
 use super::exception::Exception;
 use super::reassign_in_zookeeper::bracketed;
 use super::topics_in_zookeeper::get;
-use super::{Arguments, Usage};
+use super::{Arguments, Printed, Usage};
 use crate::kafka::id::{GroupId, TopicName, TopicPartition};
 use crate::kafka::java_hash;
 use crate::kafka::message::{Isolation, ListOffsetsAt, OffsetFetchRequest, Response};
@@ -352,8 +352,10 @@ impl OffsetChecker {
     }
 
     /// What it prints in the end.
-    pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
-        ended(self.check(admin), &|why| format!("Exiting due to: {}.\n", why.message))
+    pub fn run(&self, admin: &mut Admin<'_>) -> Result<Printed, Next> {
+        ended(self.check(admin), &|why| {
+            Printed::done(format!("Exiting due to: {}.\n", why.message))
+        })
     }
 
     // Source: ConsumerOffsetChecker.main, processPartition

@@ -4,9 +4,10 @@
 //!
 //! *Invariant: of partitions that need no election nothing is said when all were meant.*
 
-use super::admin::{Admin, Failure, Halt, answer};
+use super::admin::{Admin, Failure, answer, ended};
 use super::dialogue::Next;
-use super::{Arguments, Usage};
+use super::exception::Exception;
+use super::{Arguments, Printed, Usage};
 use crate::kafka::admin::{ElectLeadersRequest, ElectionType, Refusal};
 use crate::kafka::error::Error;
 use crate::kafka::id::TopicPartition;
@@ -61,26 +62,24 @@ impl LeaderElection {
     }
 
     /// What it prints in the end.
-    pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
+    pub fn run(&self, admin: &mut Admin<'_>) -> Result<Printed, Next> {
         let partitions = self.partitions.clone();
         let timeout = Span::secs(30);
         let request = ElectLeadersRequest { election_type: self.kind, partitions, timeout };
-        match admin.controller("electLeaders", request.into()) {
-            Ok(answer) => {
-                let answer = answer!(answer, ElectLeaders);
-                Ok(self.told(answer.replica_election_results, admin.release()))
-            }
-            Err(Halt::Waits(next)) => Err(next),
-            Err(Halt::Failed(why)) => Ok(format!("{}\n", why.thrown(admin.release()))),
-        }
+        let done = admin.controller("electLeaders", request.into()).and_then(|answer| {
+            let answer = answer!(answer, ElectLeaders);
+            Ok(self.told(answer.replica_election_results, admin.release()))
+        });
+        ended(done, &|why| Printed::failed(thrown(why, admin.release())))
     }
 
-    fn told(&self, results: Vec<(TopicPartition, Option<Refusal>)>, release: Release) -> String {
+    fn told(&self, results: Vec<(TopicPartition, Option<Refusal>)>, release: Release) -> Printed {
         let kind = match self.kind {
             ElectionType::Preferred => "PREFERRED",
             ElectionType::Unclean => "UNCLEAN",
         };
         let (mut done, mut needless, mut failed) = (Vec::new(), Vec::new(), String::new());
+        let mut suppressed = Vec::new();
         for (partition, refusal) in results {
             match refusal {
                 None => done.push(partition.to_string()),
@@ -88,12 +87,12 @@ impl LeaderElection {
                     needless.push(partition.to_string());
                 }
                 Some(why) => {
-                    let why = Failure::from(why);
+                    let why = Failure::from(why).thrown(release);
                     failed.push_str(&format!(
                         "Error completing leader election ({kind}) for partition: {partition}: \
-                         {}\n",
-                        why.thrown(release)
+                         {why}\n"
                     ));
+                    suppressed.push(format!("\tSuppressed: {why}\n"));
                 }
             }
         }
@@ -108,6 +107,32 @@ impl LeaderElection {
             let list = needless.join(", ");
             out.push_str(&format!("Valid replica already elected for partitions {list}\n"));
         }
-        out + &failed
+        if suppressed.is_empty() {
+            return Printed::done(out);
+        }
+        let words = format!("{} replica(s) could not be elected", suppressed.len());
+        Printed::failed(out + &failed + &ends(&words, &suppressed.concat(), release))
+    }
+}
+
+/// How it ends where no answer came.
+// Source: LeaderElectionCommand.electLeaders
+fn thrown(why: &Failure, release: Release) -> String {
+    let cause = why.thrown(release);
+    if why.exception == Exception::Refusal(Error::RequestTimedOut) {
+        let words = "Timeout waiting for election results";
+        return format!("{words}\n{}", ends(words, &format!("Caused by: {cause}\n"), release));
+    }
+    format!("{cause}\n")
+}
+
+/// How it ends with an exception of its own.
+// Source: LeaderElectionCommand.main (2.8), mainNoExit (3.9)
+// Real: the frames of the stack follow each line of an exception.
+fn ends(words: &str, more: &str, release: Release) -> String {
+    let class = Exception::AdminCommandFailed.class(release);
+    match release.tools_are_in_scala() {
+        true => format!("Exception in thread \"main\" {class}: {words}\n{more}"),
+        false => format!("{words}\n{class}: {words}\n{more}\n"),
     }
 }

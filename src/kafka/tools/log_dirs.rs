@@ -6,7 +6,7 @@
 
 use super::admin::{Admin, Told, answer, ended};
 use super::dialogue::Next;
-use super::{Arguments, Usage};
+use super::{Arguments, Printed, Usage};
 use crate::kafka::admin::DescribeLogDirsRequest;
 use crate::kafka::id::BrokerId;
 use crate::kafka::java_hash::{self, Filling};
@@ -42,9 +42,10 @@ impl LogDirs {
     }
 
     /// What it prints in the end.
-    pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
+    pub fn run(&self, admin: &mut Admin<'_>) -> Result<Printed, Next> {
         ended(self.describe(admin), &|why| {
-            format!("Exception in thread \"main\" {}\n", why.thrown(admin.release()))
+            let thrown = why.thrown(admin.release());
+            Printed::failed(format!("Exception in thread \"main\" {thrown}\n"))
         })
     }
 

@@ -78,6 +78,37 @@ pub enum Command {
     DeleteRecords(DeleteRecords),
 }
 
+/// What a tool leaves behind.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Printed {
+    /// What it has printed.
+    pub words: Arc<str>,
+    /// Its exit code.
+    pub exit_code: u8,
+}
+
+impl Printed {
+    /// The words of a tool that says with its exit code, too, that it has failed.
+    pub fn failed(words: impl Into<Arc<str>>) -> Printed {
+        Printed { words: words.into(), exit_code: 1 }
+    }
+
+    /// The words of a tool that has done what it could.
+    pub fn done(words: impl Into<Arc<str>>) -> Printed {
+        Printed { words: words.into(), exit_code: 0 }
+    }
+}
+
+impl From<String> for Printed {
+    fn from(words: String) -> Printed {
+        Printed::done(words)
+    }
+}
+
+/// How a shell ends that finds no such program.
+// Source: POSIX, Shell Command Language, 2.8.2
+const NOT_FOUND: u8 = 127;
+
 /// The tool whose `--zookeeper` says which groups are meant.
 const GROUPS: &str = "kafka-consumer-groups";
 
@@ -111,9 +142,10 @@ impl Command {
         })
     }
 
-    fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
+    fn run(&self, admin: &mut Admin<'_>) -> Result<Printed, Next> {
         if let Some(words) = self.missing(admin.release()) {
-            return Ok(format!("{words}\n"));
+            let exit_code = if words.ends_with("not found") { NOT_FOUND } else { 1 };
+            return Ok(Printed { words: format!("{words}\n").into(), exit_code });
         }
         match self {
             Command::Topics(tool) => tool.run(admin),
@@ -412,46 +444,64 @@ struct Patience {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tool {
     name: Arc<str>,
-    command: Command,
+    work: Work,
     bootstrap: Bootstrap,
     patience: Patience,
     dialogue: Dialogue,
     /// The questions without an answer: to whom, which, and what came of it.
     asked: Vec<(ProcessId, CorrelationId, Option<Outcome>)>,
     next_correlation: i32,
-    printed: Option<Arc<str>>,
+    printed: Option<Printed>,
     /// What was typed to run it.
     line: Arc<str>,
     /// When it began.
     begun: Option<SimTime>,
-    /// What it prints, if it asks nobody for that.
-    known: Option<Arc<str>>,
     /// Its handle to ZooKeeper, if it has one.
     zk: Option<Zookeeper>,
-    /// If it is no tool of Kafka's, but sends a server a word.
-    netcat: Option<Netcat>,
+}
+
+/// What a run is for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Work {
+    /// It asks brokers or ZooKeeper.
+    Ask(Command),
+    /// It asks nobody: what it prints is known when it begins.
+    Say(Printed),
+    /// It is no tool of Kafka's, and sends a server a word.
+    Send(Netcat),
 }
 
 impl Tool {
-    /// A run that prints `text`, which is known already.
-    pub fn of_text(name: &str, words: &[String], bootstrap: Bootstrap, text: String) -> Tool {
-        let nothing = ["--list".to_owned()];
-        let tool = Tool::read("kafka-reassign-partitions", &nothing, bootstrap);
-        let line = format!("{name} {}", words.join(" ")).into();
-        let tool = tool.expect("it lists without more words");
-        Tool { name: name.into(), line, known: Some(text.into()), zk: None, ..tool }
+    /// A run that prints what is known already.
+    pub fn of_text(name: &str, words: &[String], bootstrap: Bootstrap, printed: Printed) -> Tool {
+        Tool::new(name, words, bootstrap, Work::Say(printed))
     }
 
     /// A run that sends a word to a server; `words` are those behind `echo`.
     pub fn of_netcat(words: &[String], netcat: Netcat) -> Tool {
-        let tool = Tool::of_text(netcat::NAME, words, Bootstrap::nowhere(), String::new());
-        Tool { known: None, netcat: Some(netcat), ..tool }
+        Tool::new(netcat::NAME, words, Bootstrap::nowhere(), Work::Send(netcat))
+    }
+
+    fn new(name: &str, words: &[String], bootstrap: Bootstrap, work: Work) -> Tool {
+        Tool {
+            name: name.into(),
+            work,
+            bootstrap,
+            patience: Patience { request: Span::secs(30), call: Span::secs(60) },
+            dialogue: Dialogue::default(),
+            asked: Vec::new(),
+            next_correlation: 0,
+            printed: None,
+            line: format!("{name} {}", words.join(" ")).into(),
+            begun: None,
+            zk: None,
+        }
     }
 
     /// The tool `name` with the words behind it, given these brokers to begin with.
     pub fn read(name: &str, words: &[String], bootstrap: Bootstrap) -> Result<Tool, Usage> {
         let mut arguments = Arguments(words.to_vec());
-        let mut patience = Patience { request: Span::secs(30), call: Span::secs(60) };
+        let mut patience = None;
         let door = arguments.door();
         // How a client reaches the brokers is no matter here.
         arguments.value("--command-config");
@@ -468,7 +518,7 @@ impl Tool {
             let wanted = "--timeout as milliseconds from 1 on";
             let timeout = Span::parse_pause_ms(&text);
             let timeout = timeout.ok_or_else(|| Usage::is_not(&text, wanted))?;
-            patience = Patience { request: timeout, call: timeout };
+            patience = Some(Patience { request: timeout, call: timeout });
         }
         let command = Command::read(name, &mut arguments, &shown, door)?;
         let refused = door.refused(&command, bootstrap.release);
@@ -484,21 +534,12 @@ impl Tool {
             let (servers, timeout) = (bootstrap.ensemble.clone(), SESSION_TIMEOUT);
             Zookeeper::of_release(zk::client::Config { servers, timeout }, bootstrap.release)
         });
-        Ok(Tool {
-            name: name.into(),
-            command,
-            bootstrap,
-            patience,
-            dialogue: Dialogue::default(),
-            asked: Vec::new(),
-            next_correlation: 0,
-            printed: None,
-            line: format!("{name} {}", words.join(" ")).into(),
-            begun: None,
-            known: unknown.map(Arc::from),
-            zk,
-            netcat: None,
-        })
+        let work = match unknown {
+            Some(words) => Work::Say(Printed::failed(words)),
+            None => Work::Ask(command),
+        };
+        let tool = Tool::new(name, words, bootstrap, work);
+        Ok(Tool { zk, patience: patience.unwrap_or(tool.patience), ..tool })
     }
 
     /// Whether it goes to ZooKeeper.
@@ -523,21 +564,22 @@ impl Tool {
 
     /// What it has printed, once it has exited.
     pub fn printed(&self) -> Option<&Arc<str>> {
-        self.printed.as_ref()
+        self.printed.as_ref().map(|printed| &printed.words)
     }
 
     /// Runs its code as far as it gets.
     fn go_on(&mut self, out: &mut Outbox<'_, Words>) {
         loop {
             let asking = self.dialogue.replay();
-            if self.known.is_some() {
-                self.printed = self.known.clone();
-                return self.end(out);
-            }
             let mut admin = Admin::new(asking, &self.bootstrap, self.patience.call);
-            match self.command.run(&mut admin) {
+            let done = match &self.work {
+                Work::Ask(command) => command.run(&mut admin),
+                Work::Say(printed) => Ok(printed.clone()),
+                Work::Send(_) => unreachable!("it asks nobody"),
+            };
+            match done {
                 Ok(printed) => {
-                    self.printed = Some(printed.into());
+                    self.printed = Some(printed);
                     return self.end(out);
                 }
                 Err(Next::Read(ops)) => {
@@ -565,8 +607,13 @@ impl Tool {
     fn end(&mut self, out: &mut Outbox<'_, Words>) {
         match &mut self.zk {
             Some(zk) => drop(zk.close(out)),
-            None => out.exit(0),
+            None => self.exit(out),
         }
+    }
+
+    fn exit(&self, out: &mut Outbox<'_, Words>) {
+        let printed = self.printed.as_ref();
+        out.exit(printed.expect("it has printed what it had to").exit_code);
     }
 
     /// Takes what concerns its session; in a new one it begins again.
@@ -577,7 +624,7 @@ impl Tool {
                 self.go_on(out);
             }
             Heard::Expired => self.zk.iter_mut().for_each(|zk| zk.reopen(out)),
-            Heard::Closed => out.exit(0),
+            Heard::Closed => self.exit(out),
             Heard::Answered(_, replies) => {
                 self.dialogue.note(out.now(), Past::Read(replies));
                 self.go_on(out);
@@ -624,7 +671,8 @@ impl Process for Tool {
 
     fn handle(&mut self, event: Event<Words>, out: &mut Outbox<'_, Words>) {
         self.begun.get_or_insert(out.now());
-        if let Some(netcat) = self.netcat.clone() {
+        if let Work::Send(netcat) = &self.work {
+            let netcat = netcat.clone();
             return self.exchange(netcat, event, out);
         }
         let event = match &mut self.zk {

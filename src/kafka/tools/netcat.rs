@@ -5,7 +5,7 @@
 //!
 //! *Invariant: one question, one answer, and the connection is over.*
 
-use super::{Tool, Usage};
+use super::{Printed, Tool, Usage};
 use crate::kafka::words::{Message, Words};
 use crate::sim::{Event, Outbox, ProcessId};
 use crate::zk::words::Message as ZkMessage;
@@ -58,12 +58,12 @@ impl Tool {
         match event {
             Event::Boot => out.send(server, Message::Zk(ZkMessage::Word(word))),
             Event::Message { message: Message::Zk(ZkMessage::Said(text)), .. } => {
-                self.printed = Some(text);
-                out.exit(0);
+                self.printed = Some(Printed::done(text));
+                self.exit(out);
             }
             Event::Hangup { .. } => {
-                self.printed = Some("Ncat: Connection refused.\n".into());
-                out.exit(1);
+                self.printed = Some(Printed::failed("Ncat: Connection refused.\n"));
+                self.exit(out);
             }
             _ => {}
         }

@@ -5,13 +5,13 @@
 //!
 //! *Invariant: in ZooKeeper it does not wait for what it wishes.*
 
-use super::admin::{Admin, Failure, Halt, answer};
+use super::admin::{Admin, Failure, Halt, answer, ended};
 use super::dialogue::Next;
 use super::exception::Exception;
 use super::leader_election::PARTITIONS;
 use super::reassign_in_zookeeper::bracketed;
 use super::topics_in_zookeeper::children_of;
-use super::{Arguments, Door, Usage};
+use super::{Arguments, Door, Printed, Usage};
 use crate::kafka::admin::{ElectLeadersRequest, ElectionType};
 use crate::kafka::error::Error;
 use crate::kafka::id::{TopicName, TopicPartition};
@@ -56,7 +56,7 @@ impl PreferredElection {
     }
 
     /// What it prints in the end.
-    pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
+    pub fn run(&self, admin: &mut Admin<'_>) -> Result<Printed, Next> {
         let release = admin.release();
         let in_zookeeper = self.is_in_zookeeper(release);
         // Source: KAFKA-8405 (2.4), KIP-183
@@ -68,28 +68,26 @@ impl PreferredElection {
             said.push_str(DEPRECATED);
         }
         let done = if in_zookeeper { self.wish(admin) } else { self.elect(admin) };
-        match done {
-            Ok(printed) => Ok(said + &printed),
-            Err(Halt::Waits(next)) => Err(next),
-            // Source: PreferredReplicaLeaderElectionCommand.ZkCommand
-            Err(Halt::Failed(why)) if !release.topics_are_made_in_zookeeper() => {
-                let thrown = why.thrown(release);
-                let (outer, thrown) = match in_zookeeper {
-                    true => {
-                        let outer =
-                            "kafka.common.AdminCommandFailedException: Admin command failed";
-                        (outer.to_owned(), format!("Caused by: {thrown}\n"))
-                    }
-                    false => (thrown, String::new()),
-                };
-                Ok(format!("{said}Exception in thread \"main\" {outer}\n{thrown}"))
-            }
-            Err(Halt::Failed(why)) => Ok(format!(
-                "Failed to start preferred replica election\n{}: {}\n",
-                why.exception.class(admin.release()),
-                why.message
+        let before = said.clone();
+        ended(done.map(|printed| said + &printed), &|why| match release {
+            _ if release.topics_are_made_in_zookeeper() => Printed::done(format!(
+                "Failed to start preferred replica election\n{}\n",
+                why.thrown(release)
             )),
+            _ => Printed::failed(before.clone() + &self.thrown(why, release)),
+        })
+    }
+
+    /// How it ends with what was thrown.
+    // Source: PreferredReplicaLeaderElectionCommand.ZkCommand
+    fn thrown(&self, why: &Failure, release: Release) -> String {
+        let thrown = why.thrown(release);
+        let head = "Exception in thread \"main\"";
+        if !self.is_in_zookeeper(release) {
+            return format!("{head} {thrown}\n");
         }
+        let outer = "kafka.common.AdminCommandFailedException: Admin command failed";
+        format!("{head} {outer}\nCaused by: {thrown}\n")
     }
 
     /// Has the controller elect them, and waits for what comes of it.

@@ -6,11 +6,11 @@
 //! *Invariant: verifying changes settings, as the real tool does: it clears throttles that nobody
 //! has set.*
 
-use super::admin::{Admin, Failure, Halt, Told, answer};
+use super::admin::{Admin, Failure, Told, answer, ended};
 use super::dialogue::Next;
 use super::exception::Exception;
 use super::reassign_plan::{Wanted, not_found};
-use super::{Arguments, Usage, reassign_plan};
+use super::{Arguments, Printed, Usage, reassign_plan};
 use crate::kafka::admin::{
     AlterConfigOp, AlterPartitionReassignmentsRequest, ConfigResource,
     IncrementalAlterConfigsRequest, ListPartitionReassignmentsRequest, OngoingReassignment,
@@ -109,7 +109,7 @@ impl ReassignPartitions {
     }
 
     /// What it prints in the end.
-    pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, Next> {
+    pub fn run(&self, admin: &mut Admin<'_>) -> Result<Printed, Next> {
         let old = admin.release().moves_are_wished_in_zookeeper();
         let done = match &self.action {
             Action::Execute(_) if old => self.execute_in_zookeeper(admin),
@@ -120,16 +120,14 @@ impl ReassignPartitions {
             Action::List => list(admin),
             Action::Generate(wanted) => wanted.plan(admin),
         };
-        match done {
-            Err(Halt::Failed(why)) if old => Ok(format!(
+        ended(done, &|why| match old {
+            true => Printed::done(format!(
                 "Partitions reassignment failed due to {}\n{}\n\n",
                 why.message,
                 why.thrown(admin.release())
             )),
-            Ok(printed) => Ok(printed),
-            Err(Halt::Waits(next)) => Err(next),
-            Err(Halt::Failed(why)) => Ok(failed(&why, admin.release())),
-        }
+            false => Printed::failed(failed(why, admin.release())),
+        })
     }
 
     // Source: ReassignPartitionsCommand.executeAssignment (2.6)

@@ -8,12 +8,12 @@
 
 use std::sync::Arc;
 
-use super::admin::{Admin, Failure, Halt, Told, accepted, answer};
+use super::admin::{Admin, Failure, Halt, Told, accepted, answer, ended};
 use super::exception::Exception;
 use super::topics_text::{
     COLLISION, Only, PartitionDescription, TopicDescription, describe, failure, first_failure,
 };
-use super::{Arguments, Door, Usage};
+use super::{Arguments, Door, Printed, Usage};
 use crate::kafka::admin::{
     ConfigEntry, ConfigResource, ConfigSource, CreatePartitionsRequest, CreatePartitionsTopic,
     DeleteTopicsRequest, DescribeConfigsRequest, ListPartitionReassignmentsRequest,
@@ -190,7 +190,7 @@ impl Topics {
     }
 
     /// What it prints in the end.
-    pub fn run(&self, admin: &mut Admin<'_>) -> Result<String, super::dialogue::Next> {
+    pub fn run(&self, admin: &mut Admin<'_>) -> Result<Printed, super::dialogue::Next> {
         let mut printed = String::new();
         let printing = &mut printed;
         let done = match (self.action, self.is_in_zookeeper(admin.release())) {
@@ -205,11 +205,15 @@ impl Topics {
             (Action::Alter, true) => self.alter_in_zookeeper(admin, printing),
             (Action::Delete, true) => self.mark_in_zookeeper(admin, printing),
         };
-        match done {
-            Ok(()) => Ok(printed),
-            Err(Halt::Waits(next)) => Err(next),
-            Err(Halt::Failed(why)) => Ok(printed + &told(&why, admin.release())),
-        }
+        // Source: TopicCommand.main, which ends with 1 since 0.9
+        let before = printed.clone();
+        ended(done.map(|()| printed), &|why| {
+            let words = before.clone() + &told(why, admin.release());
+            match admin.release().topics_tool_is_the_first() {
+                true => Printed::done(words),
+                false => Printed::failed(words),
+            }
+        })
     }
 
     fn create(&self, admin: &mut Admin<'_>, printed: &mut String) -> Told<()> {
