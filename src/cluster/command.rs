@@ -334,6 +334,16 @@ pub const COMMANDS: &[Row] = &[
         "--offset-json JSON (from 1.1.1 on)",
         "--offset-json \"{\\\"partitions\\\":[{\\\"topic\\\":\\\"orders\\\",\\\"partition\\\":0,\\\"offset\\\":5}]}\""
     ),
+    tool!(
+        "kafka-transactions",
+        "list [--duration-filter MS] | describe --transactional-id ID \
+         | describe-producers --topic TOPIC --partition N [--broker-id ID] \
+         | abort --topic TOPIC --partition N --start-offset N\
+         |(--producer-id N --producer-epoch N --coordinator-epoch N) \
+         | find-hanging --topic TOPIC [--partition N]|--broker-id ID \
+         [--max-transaction-timeout MINUTES] (from 3.9.1 on)",
+        "describe-producers --topic orders --partition 0"
+    ),
     tool!("ConsumerOffsetChecker", "--group GROUP [--topic TOPIC,…] (to 1.1.1)", "--group g1"),
     tool!(
         "kafka-configs",
@@ -410,6 +420,7 @@ const CLASSES: &[(&str, &str)] = &[
     ("DumpLogSegments", "kafka-dump-log"),
     ("LogDirsCommand", "kafka-log-dirs"),
     ("DeleteRecordsCommand", "kafka-delete-records"),
+    ("TransactionsCommand", "kafka-transactions"),
 ];
 
 /// Whether it is called like a program of Kafka or ZooKeeper, which is pasted with its folder.

@@ -7,9 +7,11 @@
 use std::sync::Arc;
 
 use super::error::Error;
-use super::id::{BrokerId, Offset, TopicName, TopicPartition};
+use super::id::{BrokerId, LeaderEpoch, Offset, ProducerEpoch, ProducerId};
+use super::id::{TopicName, TopicPartition};
+use super::transaction::TransactionState;
 use super::znodes::{ConfigType, DEFAULT_ENTITY};
-use crate::sim::{OrdMap, Span};
+use crate::sim::{OrdMap, SimTime, Span};
 
 /// A refusal with what it says to people.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -283,4 +285,94 @@ pub struct ListPartitionReassignmentsResponse {
     pub error: Option<Error>,
     /// The moves.
     pub topics: OrdMap<TopicPartition, OngoingReassignment>,
+}
+
+/// Asks a broker who has written to partitions with a producer id.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DescribeProducersRequest {
+    /// Which partitions.
+    pub topics: Vec<TopicPartition>,
+}
+
+/// What a log knows of a producer.
+// Source: DescribeProducersResponse.ProducerState (KIP-664)
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ProducerState {
+    /// Its id.
+    pub producer_id: ProducerId,
+    /// The epoch of that.
+    pub producer_epoch: ProducerEpoch,
+    /// The sequence of its last record; -1 if there is none of this epoch.
+    pub last_sequence: i32,
+    /// When it wrote last, or its transaction was ended.
+    pub last_timestamp: SimTime,
+    /// The epoch of the coordinator that has ended a transaction last.
+    pub coordinator_epoch: Option<LeaderEpoch>,
+    /// Where its open transaction begins.
+    pub current_txn_start_offset: Option<Offset>,
+}
+
+/// Who has written there.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DescribeProducersResponse {
+    /// The producers of each partition, or why they are not told.
+    pub topics: Vec<(TopicPartition, Result<Vec<ProducerState>, Error>)>,
+}
+
+/// Asks a coordinator where producers' transactions stand.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DescribeTransactionsRequest {
+    /// Whose.
+    pub transactional_ids: Vec<Arc<str>>,
+}
+
+/// Where a producer's transaction stands.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TransactionDescription {
+    /// Its producer id.
+    pub producer_id: ProducerId,
+    /// The epoch of that.
+    pub producer_epoch: ProducerEpoch,
+    /// Where it stands.
+    pub state: TransactionState,
+    /// How long it may take.
+    pub timeout: Span,
+    /// When it began, if it ever has with this epoch.
+    pub start: Option<SimTime>,
+    /// The partitions that it writes to, or those that are not told of its end yet.
+    pub topics: Vec<TopicPartition>,
+}
+
+/// Where producers' transactions stand.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DescribeTransactionsResponse {
+    /// One answer for each asked.
+    pub transaction_states: Vec<(Arc<str>, Result<TransactionDescription, Error>)>,
+}
+
+/// Asks a coordinator for all its producers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ListTransactionsRequest {
+    /// Only those of these ids; empty for all.
+    pub producer_ids: Vec<ProducerId>,
+    /// Only those whose transaction began longer ago than this (KIP-994).
+    pub duration: Option<Span>,
+}
+
+/// A producer that a coordinator knows.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TransactionListing {
+    /// Its name.
+    pub transactional_id: Arc<str>,
+    /// Its producer id.
+    pub producer_id: ProducerId,
+    /// Where its transaction stands.
+    pub state: TransactionState,
+}
+
+/// All producers of a coordinator.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ListTransactionsResponse {
+    /// As it goes through them.
+    pub transaction_states: Vec<TransactionListing>,
 }

@@ -121,6 +121,10 @@ errors! {
     InvalidProducerIdMapping = 49, "INVALID_PRODUCER_ID_MAPPING", "InvalidPidMappingException", Fail;
     /// The last transaction has not ended yet.
     ConcurrentTransactions = 51, "CONCURRENT_TRANSACTIONS", "ConcurrentTransactionsException", Retry;
+    /// A newer coordinator has ended a transaction of this producer.
+    TransactionCoordinatorFenced = 52, "TRANSACTION_COORDINATOR_FENCED", "TransactionCoordinatorFencedException", Fail;
+    /// No producer has that transactional id.
+    TransactionalIdNotFound = 105, "TRANSACTIONAL_ID_NOT_FOUND", "TransactionalIdNotFoundException", Fail;
     /// A newer producer has the transactional id.
     ProducerFenced = 90, "PRODUCER_FENCED", "ProducerFencedException", Fail;
     /// A reassignment runs already.

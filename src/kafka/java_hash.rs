@@ -40,6 +40,13 @@ pub fn of_partition(partition: &TopicPartition) -> i32 {
     number.wrapping_mul(31).wrapping_add(hash(partition.topic.as_str()))
 }
 
+/// The hash of a long number as the JVM has it.
+// Source: java.lang.Long.hashCode
+#[expect(clippy::cast_possible_truncation, reason = "the lower half is meant")]
+pub fn of_long(number: i64) -> i32 {
+    (number ^ (number >> 32)) as i32
+}
+
 /// The hash of a Scala case class, by those of its fields.
 // Source: scala.util.hashing.MurmurHash3.productHash
 pub fn of_product(fields: &[i32]) -> i32 {

@@ -9,8 +9,10 @@
 
 use std::sync::Arc;
 
+use super::admin::ProducerState;
 use super::error::Error;
 use super::id::{LeaderEpoch, Offset, ProducerEpoch, ProducerId};
+use super::java_hash::{self, Filling};
 use super::message::{EpochEndOffset, TransactionResult};
 use super::record::{Content, ProducerStamp, Record, RecordBatch};
 use super::record_size::{MessageFormat, batch_size};
@@ -36,6 +38,10 @@ struct Producer {
     sent: Vec<Sent>,
     /// Where its open transaction begins.
     open_from: Option<Offset>,
+    /// When it wrote last, or its transaction was ended.
+    last_timestamp: SimTime,
+    /// The epoch of the coordinator that has ended a transaction last.
+    coordinator_epoch: Option<LeaderEpoch>,
 }
 
 /// A transaction that has ended: where it begins, where its marker lies.
@@ -296,6 +302,24 @@ impl PartitionLog {
         self.batches.push(batch);
     }
 
+    /// All who have written with a producer id, as a hash map hands them out.
+    // Source: UnifiedLog.activeProducers, ProducerStateManager.activeProducers
+    pub fn producers(&self) -> Vec<ProducerState> {
+        let state = |(&producer_id, known): (&ProducerId, &Producer)| ProducerState {
+            producer_id,
+            producer_epoch: known.epoch,
+            last_sequence: known.sent.last().map_or(-1, |sent| sent.last),
+            last_timestamp: known.last_timestamp,
+            coordinator_epoch: known.coordinator_epoch,
+            current_txn_start_offset: known.open_from,
+        };
+        let mut producers: Vec<ProducerState> = self.producers.iter().map(state).collect();
+        java_hash::in_table_order(&mut producers, Filling::Full, |of| {
+            java_hash::of_long(of.producer_id.0)
+        });
+        producers
+    }
+
     /// The batches from `from` on, but none that begins at or beyond `limit`.
     pub fn between(&self, from: Offset, limit: Offset) -> impl Iterator<Item = &RecordBatch> {
         let places = self.place_of(from)..self.batches.len();
@@ -453,6 +477,9 @@ impl PartitionLog {
         let Some(stamp) = batch.producer else { return };
         let known = self.producers.get(&stamp.producer_id);
         let mut open_from = known.and_then(|known| known.open_from);
+        let mut coordinator_epoch = known.and_then(|known| known.coordinator_epoch);
+        let before = known.map(|known| known.last_timestamp);
+        let last_timestamp = batch.newest().or(before).unwrap_or(SimTime::ZERO);
         let known = known.filter(|known| known.epoch == stamp.producer_epoch);
         let mut sent = known.map_or_else(Vec::new, |known| known.sent.clone());
         match batch.marker() {
@@ -460,6 +487,7 @@ impl PartitionLog {
                 let (producer, last) = (stamp.producer_id, batch.base_offset);
                 let ended = open_from.take().map(|first| Ended { producer, first, last, result });
                 ended.into_iter().for_each(|ended| self.ended.push(ended));
+                coordinator_epoch = batch.coordinator_epoch();
             }
             None => {
                 let (first, last) = (stamp.base_sequence, stamp.base_sequence + batch.count() - 1);
@@ -470,12 +498,14 @@ impl PartitionLog {
         if sent.len() > BATCHES_REMEMBERED {
             sent.remove(0);
         }
-        let producer = Producer { epoch: stamp.producer_epoch, sent, open_from };
+        let epoch = stamp.producer_epoch;
+        let producer = Producer { epoch, sent, open_from, last_timestamp, coordinator_epoch };
         self.producers.insert(stamp.producer_id, producer);
     }
 
     /// Where a batch lies that was sent twice; an error if one before it is missing.
-    // Source: ProducerAppendInfo.checkSequence, UnifiedLog.analyzeAndValidateProducerState
+    // Source: ProducerAppendInfo.checkSequence, checkCoordinatorEpoch;
+    // UnifiedLog.analyzeAndValidateProducerState
     fn already_here(&self, batch: &RecordBatch) -> Result<Option<Offset>, Error> {
         let Some(stamp) = batch.producer else { return Ok(None) };
         let Some(known) = self.producers.get(&stamp.producer_id) else {
@@ -483,6 +513,9 @@ impl PartitionLog {
         };
         if stamp.producer_epoch < known.epoch {
             return Err(Error::InvalidProducerEpoch);
+        }
+        if batch.marker().is_some() && batch.coordinator_epoch() < known.coordinator_epoch {
+            return Err(Error::TransactionCoordinatorFenced);
         }
         // Coordinators number nothing.
         let by_client = |record: &Record| !matches!(record.key, Some(Content::OffsetsKey(_)));

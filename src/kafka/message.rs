@@ -13,9 +13,11 @@ use super::admin::{
     AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse,
     CreatePartitionsRequest, CreatePartitionsResponse, DeleteRecordsRequest, DeleteRecordsResponse,
     DeleteTopicsRequest, DeleteTopicsResponse, DescribeConfigsRequest, DescribeConfigsResponse,
-    DescribeLogDirsRequest, DescribeLogDirsResponse, ElectLeadersRequest, ElectLeadersResponse,
-    IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse,
-    ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse,
+    DescribeLogDirsRequest, DescribeLogDirsResponse, DescribeProducersRequest,
+    DescribeProducersResponse, DescribeTransactionsRequest, DescribeTransactionsResponse,
+    ElectLeadersRequest, ElectLeadersResponse, IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse, ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse, ListTransactionsRequest, ListTransactionsResponse,
 };
 use super::control::{
     AllocateProducerIdsRequest, AllocateProducerIdsResponse, AlterPartitionRequest,
@@ -109,6 +111,12 @@ calls! {
     EndTxn(EndTxnRequest) -> EndTxnResponse, "end-txn";
     /// The coordinator's marks at the end of a transaction.
     WriteTxnMarkers(WriteTxnMarkersRequest) -> WriteTxnMarkersResponse, "write-txn-markers";
+    /// Who has written with a producer id.
+    DescribeProducers(DescribeProducersRequest) -> DescribeProducersResponse, "describe-producers";
+    /// Where transactions stand.
+    DescribeTransactions(DescribeTransactionsRequest) -> DescribeTransactionsResponse, "describe-transactions";
+    /// Which transactional producers there are.
+    ListTransactions(ListTransactionsRequest) -> ListTransactionsResponse, "list-transactions";
     /// To be a member.
     JoinGroup(JoinGroupRequest) -> JoinGroupResponse, "join-group";
     /// To give or get the assignment.

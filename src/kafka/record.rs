@@ -123,6 +123,14 @@ impl RecordBatch {
         }
     }
 
+    /// Who has written that, if this is a marker: the epoch of the coordinator.
+    pub fn coordinator_epoch(&self) -> Option<LeaderEpoch> {
+        match self.records.first()?.value {
+            Some(Content::Marker(epoch)) => Some(epoch),
+            _ => None,
+        }
+    }
+
     /// The time of its newest record.
     pub fn newest(&self) -> Option<SimTime> {
         self.records.iter().map(|record| record.timestamp).max()

@@ -538,6 +538,12 @@ impl Release {
         self >= Release::V2_8_2
     }
 
+    /// Whether there is `kafka-transactions`.
+    // Source: KIP-664 (3.0)
+    pub fn has_transactions_tool(self) -> bool {
+        self >= Release::V3_9_1
+    }
+
     /// Whether there is `kafka-configs`.
     // Source: ConfigCommand (0.9)
     pub fn has_configs_tool(self) -> bool {

@@ -15,6 +15,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::admin::{ListTransactionsRequest, TransactionDescription, TransactionListing};
 use super::error::Error;
 use super::id::{ProducerEpoch, ProducerId, TopicPartition};
 use super::java_hash::{self, Filling};
@@ -49,8 +50,8 @@ pub struct TransactionMetadata {
     pub partitions: Vec<TopicPartition>,
     /// When that changed.
     pub last_update: SimTime,
-    /// When it began.
-    pub start: SimTime,
+    /// When it began; nothing while there was none with this epoch.
+    pub start: Option<SimTime>,
     /// How long it may take.
     pub timeout: Span,
 }
@@ -64,7 +65,7 @@ impl TransactionMetadata {
             state: TransactionState::Empty,
             partitions: Vec::new(),
             last_update: now,
-            start: now,
+            start: None,
             timeout,
         }
     }
@@ -113,6 +114,9 @@ impl TransactionMetadata {
         if matches!(state, TransactionState::Complete(_) | TransactionState::Empty) {
             next.partitions = Vec::new();
         }
+        if state == TransactionState::Empty {
+            next.start = None;
+        }
         next
     }
 
@@ -143,7 +147,7 @@ impl TransactionMetadata {
         }
         let mut next = self.at(TransactionState::Ongoing, now);
         if !is_open {
-            next.start = now;
+            next.start = Some(now);
         }
         for partition in more {
             if !next.partitions.contains(&partition) {
@@ -187,6 +191,9 @@ pub enum Pending {
         /// How many.
         calls: u32,
     },
+    /// A leader has heard of a newer epoch: nobody is told any more, and nothing follows until
+    /// another broker coordinates.
+    GivenUp,
 }
 
 /// One transactional producer.
@@ -198,6 +205,33 @@ pub struct Known {
     pub metadata: Option<Arc<TransactionMetadata>>,
     /// What is under way.
     pub pending: Option<Pending>,
+}
+
+impl Known {
+    /// Where its transaction stands. One whose first record is not written yet has an id, and no
+    /// epoch.
+    // Source: TransactionCoordinator.handleDescribeTransactions, handleInitProducerId;
+    // TransactionMetadata.removePartition
+    pub fn described(&self) -> Option<TransactionDescription> {
+        let (known, left) = match (&self.metadata, &self.pending) {
+            (Some(known), Some(Pending::Markers { left, .. })) => (known, Some(left)),
+            (Some(known), _) => (known, None),
+            (None, Some(Pending::Write { next, .. })) => (next, None),
+            (None, _) => return None,
+        };
+        let partitions = &known.partitions;
+        let is_left = |tp: &&TopicPartition| left.is_none_or(|left| left.contains(*tp));
+        let is_written = self.metadata.is_some();
+        let (producer_id, timeout) = (known.producer_id, known.timeout);
+        Some(TransactionDescription {
+            producer_id,
+            producer_epoch: if is_written { known.producer_epoch } else { ProducerEpoch(-1) },
+            state: known.state,
+            timeout,
+            start: known.start,
+            topics: partitions.iter().filter(is_left).cloned().collect(),
+        })
+    }
 }
 
 /// The transactions that one broker coordinates.
@@ -230,6 +264,39 @@ impl Transactions {
     /// All producers.
     pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Known)> {
         self.known.iter()
+    }
+
+    /// All that is asked for, as so many partitions and the producers in each are gone through.
+    // Source: TransactionStateManager.listTransactionStates: a mutable.Map of Pools
+    pub fn listed(
+        &self,
+        asked: &ListTransactionsRequest,
+        now: SimTime,
+        partitions: i32,
+    ) -> Vec<TransactionListing> {
+        let mut led: Vec<i32> = self.led.iter().copied().collect();
+        java_hash::in_table_order(&mut led, Filling::Early, |number| *number);
+        let of = |number: i32| {
+            let is_there =
+                move |id: &Arc<str>| java_hash::coordinator_partition(id, partitions) == number;
+            let mut known: Vec<_> = self.known.iter().filter(|(id, _)| is_there(id)).collect();
+            java_hash::in_table_order(&mut known, Filling::Early, |(id, _)| java_hash::hash(id));
+            known
+        };
+        let known = led.into_iter().flat_map(of);
+        let described = known.filter_map(|(id, known)| Some((id, known.described()?)));
+        let wanted = described.filter(|(_, of)| is_asked(of, asked, now));
+        let listing = |(id, of): (&Arc<str>, TransactionDescription)| TransactionListing {
+            transactional_id: id.clone(),
+            producer_id: of.producer_id,
+            state: of.state,
+        };
+        wanted.map(listing).collect()
+    }
+
+    /// The producer, if something is known of it.
+    pub fn get(&self, id: &Arc<str>) -> Option<&Known> {
+        self.known.get(id)
     }
 
     /// The producer, if something is known of it.
@@ -270,6 +337,14 @@ impl Transactions {
     }
 }
 
+/// One without a transaction counts as having begun at the beginning of time.
+// Source: TransactionStateManager.listTransactionStates (shouldInclude)
+fn is_asked(of: &TransactionDescription, asked: &ListTransactionsRequest, now: SimTime) -> bool {
+    let is_old = |than: Span| of.start.is_none_or(|start| now.since(start) > than);
+    let is_named = asked.producer_ids.is_empty() || asked.producer_ids.contains(&of.producer_id);
+    is_named && asked.duration.is_none_or(is_old)
+}
+
 impl TransactionState {
     /// Whether it may come after that one.
     // Source: TransactionState.validPreviousStates
@@ -283,7 +358,8 @@ impl TransactionState {
         }
     }
 
-    fn name(self) -> &'static str {
+    /// Its name, as tools print it.
+    pub fn name(self) -> &'static str {
         match self {
             TransactionState::Empty => "Empty",
             TransactionState::Ongoing => "Ongoing",

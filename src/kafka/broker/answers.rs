@@ -129,6 +129,18 @@ impl Running {
             Request::UpdateMetadata(request) => self.update_metadata(caller, &request, site, out),
             Request::Metadata(request) => self.metadata(caller, request, site, out),
             Request::FindCoordinator(request) => self.find_coordinator(caller, request, site, out),
+            Request::DescribeProducers(request) => {
+                let response = self.describe_producers(request);
+                self.answer(caller, response, out);
+            }
+            Request::DescribeTransactions(request) => {
+                let response = self.describe_transactions(request, site);
+                self.answer(caller, response, out);
+            }
+            Request::ListTransactions(request) => {
+                let response = self.list_transactions(&request, out.now(), site);
+                self.answer(caller, response, out);
+            }
             // Source: KafkaApis.handleConsumerGroupHeartbeat: only with KRaft
             Request::ConsumerGroupHeartbeat(_) => {
                 let error = Error::UnsupportedVersion;

@@ -10,6 +10,10 @@ use std::sync::Arc;
 
 use super::{Running, Site, turn};
 use crate::kafka::Error;
+use crate::kafka::admin::{
+    DescribeProducersRequest, DescribeProducersResponse, DescribeTransactionsRequest,
+    DescribeTransactionsResponse, ListTransactionsRequest, ListTransactionsResponse,
+};
 use crate::kafka::id::{CONSUMER_OFFSETS, LeaderEpoch, ProducerId};
 use crate::kafka::id::{TRANSACTION_STATE, TopicPartition};
 use crate::kafka::java_hash::coordinator_partition;
@@ -20,7 +24,7 @@ use crate::kafka::message::{
 };
 use crate::kafka::record::{Content, ProducerStamp, Record, RecordBatch};
 use crate::kafka::replicas::Waiter;
-use crate::kafka::transaction::{Aim, Pending, TransactionMetadata, TransactionState};
+use crate::kafka::transaction::{Aim, Known, Pending, TransactionMetadata, TransactionState};
 use crate::kafka::wire::{Caller, Purpose};
 use crate::kafka::words::{BrokerTimer, Words};
 use crate::sim::{OrdMap, Outbox, ProcessId, SimTime, Span};
@@ -58,6 +62,49 @@ impl Running {
             }
             other => unreachable!("{} is taken elsewhere", other.name()),
         }
+    }
+
+    /// Tells who has written to partitions; any replica knows it.
+    // Source: ReplicaManager.activeProducerState, Partition.activeProducerState
+    pub(super) fn describe_producers(
+        &self,
+        asked: DescribeProducersRequest,
+    ) -> DescribeProducersResponse {
+        let of = |tp: TopicPartition| {
+            let producers = self.replicas.partition(&tp).map(|partition| partition.log.producers());
+            let told = producers.ok_or_else(|| self.cache.refusal(&tp));
+            (tp, told)
+        };
+        DescribeProducersResponse { topics: asked.topics.into_iter().map(of).collect() }
+    }
+
+    /// Tells where producers' transactions stand.
+    // Source: KafkaApis.handleDescribeTransactionsRequest
+    pub(super) fn describe_transactions(
+        &self,
+        asked: DescribeTransactionsRequest,
+        site: Site<'_>,
+    ) -> DescribeTransactionsResponse {
+        let of = |id: Arc<str>| {
+            let known = self.coordinates(&id, site).map(|_| self.transactions.get(&id));
+            let described = known.map(|known| known.and_then(Known::described));
+            let described = described.and_then(|it| it.ok_or(Error::TransactionalIdNotFound));
+            (id, described)
+        };
+        let transaction_states = asked.transactional_ids.into_iter().map(of).collect();
+        DescribeTransactionsResponse { transaction_states }
+    }
+
+    /// Tells which producers there are.
+    pub(super) fn list_transactions(
+        &self,
+        asked: &ListTransactionsRequest,
+        now: SimTime,
+        site: Site<'_>,
+    ) -> ListTransactionsResponse {
+        let partitions = site.settings.transaction_state_log_num_partitions;
+        let transaction_states = self.transactions.listed(asked, now, partitions);
+        ListTransactionsResponse { transaction_states }
     }
 
     /// The partition that keeps a producer, if this broker leads it, and its leader epoch.
@@ -239,12 +286,16 @@ impl Running {
         let known = self.transactions.entry(&id);
         let Some(Pending::Markers { left, calls }) = &mut known.pending else { return };
         *calls = calls.saturating_sub(1);
-        let is_done =
-            |error: &Option<Error>| matches!(error, None | Some(Error::InvalidProducerEpoch));
-        for (tp, _) in written.topics.iter().filter(|(_, error)| is_done(error)) {
+        for (tp, _) in written.topics.iter().filter(|(_, error)| error.is_none()) {
             left.remove(tp);
         }
-        if *calls == 0 && left.is_empty() {
+        let is_newer = |error: &Option<Error>| {
+            let newer = [Error::InvalidProducerEpoch, Error::TransactionCoordinatorFenced];
+            error.is_some_and(|error| newer.contains(&error))
+        };
+        if written.topics.iter().any(|(_, error)| is_newer(error)) {
+            known.pending = Some(Pending::GivenUp);
+        } else if *calls == 0 && left.is_empty() {
             self.send_markers(&id, site, out);
         }
         self.arm_transactions(out);
@@ -354,7 +405,8 @@ impl Running {
 
 /// When a transaction has taken too long.
 fn ends_at(known: &TransactionMetadata) -> Option<SimTime> {
-    (known.state == TransactionState::Ongoing).then(|| known.start + known.timeout)
+    let start = known.start.filter(|_| known.state == TransactionState::Ongoing);
+    start.map(|start| start + known.timeout)
 }
 
 fn refusal(aim: &Aim, error: Error) -> Response {

@@ -276,30 +276,31 @@ impl<'a> Admin<'a> {
         }
     }
 
-    /// Asks this broker.
+    /// Asks this broker, once it is there.
     pub fn broker(&mut self, call: &str, id: BrokerId, request: Request) -> Told<Response> {
         self.ready()?;
         let deadline = self.deadline();
         loop {
             let broker =
                 self.brokers.iter().find(|broker| broker.id == id).map(|broker| broker.process);
-            if let Some(broker) = broker
-                && let Some(answer) = self.try_one(broker, request.clone())?
-            {
-                return Ok(answer);
+            match broker {
+                None => self.retry(call, deadline)?,
+                Some(broker) => match self.try_one(broker, request.clone())? {
+                    Some(answer) => return Ok(answer),
+                    None => self.backoff(call, deadline, RETRY_BACKOFF)?,
+                },
             }
-            self.backoff(call, deadline, RETRY_BACKOFF)?;
             self.refresh(call, deadline)?;
         }
     }
 
-    /// The coordinator of a group; the question makes the offsets topic if there is none.
-    pub fn coordinator(&mut self, call: &str, group: &GroupId) -> Told<BrokerAddress> {
+    /// A coordinator; the question makes the topic that it keeps if there is none.
+    pub fn coordinator(&mut self, call: &str, key: &CoordinatorKey) -> Told<BrokerAddress> {
         self.ready()?;
         let deadline = self.deadline();
         let call = format!("{call}(api=FIND_COORDINATOR)");
         loop {
-            let request = FindCoordinatorRequest { key: CoordinatorKey::Group(group.clone()) };
+            let request = FindCoordinatorRequest { key: key.clone() };
             match answer!(self.any(&call, request.into())?, FindCoordinator).coordinator {
                 Ok(address) => return Ok(address),
                 Err(error) if error.remedy() == Remedy::Fail => {
@@ -318,9 +319,20 @@ impl<'a> Admin<'a> {
         request: Request,
         error_of: impl Fn(&Response) -> Option<Error>,
     ) -> Told<(BrokerAddress, Response)> {
+        self.of_coordinator(call, &CoordinatorKey::Group(group.clone()), request, error_of)
+    }
+
+    /// Asks a coordinator, and whoever it is next if it no longer is.
+    pub fn of_coordinator(
+        &mut self,
+        call: &str,
+        key: &CoordinatorKey,
+        request: Request,
+        error_of: impl Fn(&Response) -> Option<Error>,
+    ) -> Told<(BrokerAddress, Response)> {
         let deadline = self.deadline();
         loop {
-            let address = self.coordinator(call, group)?;
+            let address = self.coordinator(call, key)?;
             if let Some(answer) = self.try_one(address.process, request.clone())? {
                 match error_of(&answer) {
                     Some(error) if error.remedy() != Remedy::Fail => {}
@@ -338,19 +350,8 @@ impl<'a> Admin<'a> {
         at: ListOffsetsAt,
         partitions: &[TopicPartition],
     ) -> Told<Vec<(TopicPartition, Option<i64>)>> {
-        let mut topics: Vec<TopicName> = partitions.iter().map(|p| p.topic.clone()).collect();
-        topics.dedup();
-        let known = self.metadata(Some(topics))?;
-        let mut asked: Vec<(BrokerId, Vec<TopicPartition>)> = Vec::new();
-        for partition in partitions {
-            let Some(leader) = leader_of(&known, partition) else { continue };
-            match asked.iter_mut().find(|(of, _)| *of == leader) {
-                Some((_, own)) => own.push(partition.clone()),
-                None => asked.push((leader, vec![partition.clone()])),
-            }
-        }
         let mut found = Vec::new();
-        for (leader, own) in asked {
+        for (leader, own) in self.by_leader(partitions)? {
             let topics = own.into_iter().map(|partition| (partition, at)).collect();
             let isolation_level = Isolation::ReadUncommitted;
             let request =
@@ -363,6 +364,34 @@ impl<'a> Admin<'a> {
             answer.and_then(|(_, offset)| offset.as_ref().ok()).map(|offset| offset.0)
         };
         Ok(partitions.iter().map(|partition| (partition.clone(), offset(partition))).collect())
+    }
+
+    /// These partitions by who leads them; those that nobody leads are left out.
+    pub fn by_leader(
+        &mut self,
+        partitions: &[TopicPartition],
+    ) -> Told<Vec<(BrokerId, Vec<TopicPartition>)>> {
+        let mut topics: Vec<TopicName> = partitions.iter().map(|p| p.topic.clone()).collect();
+        topics.dedup();
+        let known = self.metadata(Some(topics))?;
+        let mut led: Vec<(BrokerId, Vec<TopicPartition>)> = Vec::new();
+        for partition in partitions {
+            let Some(leader) = leader_of(&known, partition) else { continue };
+            match led.iter_mut().find(|(of, _)| *of == leader) {
+                Some((_, own)) => own.push(partition.clone()),
+                None => led.push((leader, vec![partition.clone()])),
+            }
+        }
+        Ok(led)
+    }
+
+    /// Waits before a call that helped nobody is tried again, unless its time is over.
+    // Source: KafkaAdminClient.TimeoutProcessor: it waits to be sent once more by then
+    pub fn retry(&mut self, call: &str, deadline: SimTime) -> Told<()> {
+        if self.now() >= deadline {
+            return Err(timed_out(call).into());
+        }
+        self.pause(RETRY_BACKOFF)
     }
 
     /// Before the first call: who is there.

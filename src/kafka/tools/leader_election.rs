@@ -66,9 +66,9 @@ impl LeaderElection {
         let partitions = self.partitions.clone();
         let timeout = Span::secs(30);
         let request = ElectLeadersRequest { election_type: self.kind, partitions, timeout };
-        let done = admin.controller("electLeaders", request.into()).and_then(|answer| {
+        let done = admin.controller("electLeaders", request.into()).map(|answer| {
             let answer = answer!(answer, ElectLeaders);
-            Ok(self.told(answer.replica_election_results, admin.release()))
+            self.told(answer.replica_election_results, admin.release())
         });
         ended(done, &|why| Printed::failed(thrown(why, admin.release())))
     }

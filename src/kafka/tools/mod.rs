@@ -26,6 +26,7 @@ pub mod reassign_plan;
 pub mod topics;
 mod topics_in_zookeeper;
 pub mod topics_text;
+pub mod transactions;
 
 use std::sync::Arc;
 
@@ -43,6 +44,7 @@ use self::netcat::Netcat;
 use self::preferred_election::PreferredElection;
 use self::reassign_partitions::ReassignPartitions;
 use self::topics::Topics;
+use self::transactions::Transactions;
 use super::id::{CorrelationId, PARTITIONS};
 use super::message::{Request, RequestMessage};
 use super::release::Release;
@@ -76,6 +78,8 @@ pub enum Command {
     LogDirs(LogDirs),
     /// `kafka-delete-records`.
     DeleteRecords(DeleteRecords),
+    /// `kafka-transactions` (from 3.0 on).
+    Transactions(Transactions),
 }
 
 /// What a tool leaves behind.
@@ -138,6 +142,7 @@ impl Command {
             "ConsumerOffsetChecker" => Command::OffsetChecker(OffsetChecker::read(arguments)?),
             "kafka-log-dirs" => Command::LogDirs(LogDirs::read(arguments)?),
             "kafka-delete-records" => Command::DeleteRecords(DeleteRecords::read(arguments)?),
+            "kafka-transactions" => Command::Transactions(Transactions::read(arguments)?),
             _ => return Err(Usage::is_not(name, "a tool of Kafka's")),
         })
     }
@@ -159,6 +164,7 @@ impl Command {
             Command::GetOffsets(tool) => tool.run(admin),
             Command::LogDirs(tool) => tool.run(admin),
             Command::DeleteRecords(tool) => tool.run(admin),
+            Command::Transactions(tool) => tool.run(admin),
         }
     }
 
@@ -184,6 +190,8 @@ impl Command {
             Command::DeleteRecords(_) => {
                 (!release.tools_reach_logs()).then_some("kafka-delete-records: command not found")
             }
+            Command::Transactions(_) => (!release.has_transactions_tool())
+                .then_some("kafka-transactions: command not found"),
             Command::PreferredElection(_) => (!release.tools_know_zookeeper())
                 .then_some("kafka-preferred-replica-election: command not found"),
             _ => None,
@@ -219,7 +227,8 @@ impl Command {
             | Command::ConsoleConsumer(_)
             | Command::GetOffsets(_)
             | Command::LogDirs(_)
-            | Command::DeleteRecords(_) => false,
+            | Command::DeleteRecords(_)
+            | Command::Transactions(_) => false,
         }
     }
 }
@@ -268,6 +277,10 @@ fn unknown_option(option: &str, command: &Command, release: Release) -> String {
         Command::Configs(_) if release.configs_tool_says_what_is_wrong() => format!("{words}\n"),
         Command::ConsoleConsumer(_) if release.console_tools_say_what_is_wrong() => {
             format!("{words}\n")
+        }
+        // Source: argparse4j, ArgumentParser.handleError. Real: how it is used comes before.
+        Command::Transactions(_) => {
+            format!("kafka-transactions.sh: error: unrecognized arguments: '--{option}'\n")
         }
         _ => format!("Exception in thread \"main\" {thrown}\n"),
     }
@@ -334,7 +347,8 @@ impl Door {
                 Command::LeaderElection(_)
                 | Command::GetOffsets(_)
                 | Command::LogDirs(_)
-                | Command::DeleteRecords(_) => false,
+                | Command::DeleteRecords(_)
+                | Command::Transactions(_) => false,
                 _ => release.tools_know_zookeeper(),
             },
         };
@@ -378,6 +392,12 @@ impl Arguments {
     /// brokers say.
     pub fn partitions(&mut self, option: &str) -> Result<Option<i32>, Usage> {
         self.number(option, i32::from(i16::MIN), PARTITIONS)
+    }
+
+    /// What is to be done, where that is a word of its own before its options.
+    pub fn action(&mut self) -> Option<String> {
+        let is_there = self.0.first().is_some_and(|word| !word.starts_with('-'));
+        is_there.then(|| self.0.remove(0))
     }
 
     /// Whether this option is given.
