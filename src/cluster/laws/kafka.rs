@@ -236,8 +236,11 @@ pub(super) fn one_owner_per_generation(_: &mut Seen, cluster: &Cluster) -> Verdi
 /// S20: what a member of a group that meets in ZooKeeper holds, as long as its session lives, is
 /// its own by a znode, and so nobody else's.
 ///
-/// Past its session it goes on reading until it learns that; and it does not notice that somebody
-/// deletes the znode by hand.
+/// Past its session it goes on reading until it learns that. It does not notice that somebody
+/// deletes the znode, by hand, or because he gives the partition back once more: ZkClient repeats
+/// what was not answered when it is connected again, and asks for no version.
+// Source: ZkClient.delete, retryUntilConnected; ZkUtils.deletePath;
+// ZookeeperConsumerConnector.ZKRebalancerListener.deletePartitionOwnershipFromZK
 pub(super) fn old_owners_have_their_znodes(_: &mut Seen, cluster: &Cluster) -> Verdict {
     let Some(database) = decided(cluster) else { return Ok(()) };
     for (_, name, process) in cluster.processes() {

@@ -109,6 +109,7 @@ const PARTED: Real = Releases(
 );
 const KEYS: Real = Releases(Release::brokers_are_alone, "law.real.keys");
 const OLD_OFFSETS: Real = Releases(Release::has_old_consumers, "law.real.old-offsets");
+const GIVEN_BACK_TWICE: Real = Releases(Release::has_old_consumers, "law.real.given-back-twice");
 const OWN_PARTITIONS: Real = ByChoice("law.real.own-partitions");
 const FORGOTTEN: Real = ByChoice("law.real.forgotten");
 const IMBALANCE: Real = ByChoice("law.real.imbalance");
@@ -151,7 +152,7 @@ laws! {
     "S17" "no-record-comes-twice" FORGOTTEN Rest(replicas::no_record_comes_twice);
     "S18" "keys-keep-their-partition" KEYS Told(kafka::keys_keep_their_partition);
     "S19" "one-owner-per-generation" Nobody Rest(kafka::one_owner_per_generation);
-    "S20" "old-owners-have-their-znodes" BY_HAND Rest(kafka::old_owners_have_their_znodes);
+    "S20" "old-owners-have-their-znodes" GIVEN_BACK_TWICE Rest(kafka::old_owners_have_their_znodes);
     "S21" "old-offsets-never-fall" OLD_OFFSETS Told(znodes::old_offsets_never_fall);
     "S23" "an-id-has-one-broker" BY_HAND Told(kafka::an_id_has_one_broker);
     "S24" "keys-are-hashed" OWN_PARTITIONS Told(kafka::keys_are_hashed);
