@@ -217,9 +217,13 @@ impl Chronicle {
                 self.server(record, Stage::Leading);
             }
             "zk-elected" => self.server(record, Stage::Following),
-            "session-opened" => self.opened(field("session"), &field("timeout")),
+            "session-opened" | "local-session-opened" => {
+                self.opened(field("session"), &field("timeout"));
+            }
             "zk-connected" => self.connected(record, &field("session")),
-            "session-expired" | "session-closed" => self.ended(at, &field("session")),
+            "session-expired" | "session-closed" | "local-session-ended" => {
+                self.ended(at, &field("session"));
+            }
             "controller-elected" => self.crowned(at, field("broker"), field("epoch")),
             "controller-resigned" => self.vacated(at, &field("broker")),
             "leader-elected" | "replica-removed" => {

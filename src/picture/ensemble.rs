@@ -2,7 +2,7 @@
 //!
 //! *Invariant:* what is said of a session's time is what the server says that counts it.
 
-use super::stage::{Age, Ails, Ballot, Ensemble, Life, Role, Server, Thread};
+use super::stage::{Age, Ails, Ballot, Ensemble, Life, Role, Scope, Server, Thread};
 use super::story;
 use super::target::Target;
 use super::tree::Watch;
@@ -226,6 +226,8 @@ pub struct Held {
     pub owner: Option<String>,
     /// Which of its sessions.
     pub age: Age,
+    /// Who knows it.
+    pub scope: Scope,
     /// The server to which it is attached.
     pub server: Option<String>,
     /// How its thread hangs.
@@ -241,12 +243,20 @@ pub struct Held {
 impl Held {
     /// What people call it, if it is known whose it is.
     pub fn called(&self) -> Option<Phrase> {
-        self.by_age(["page.session.of", "page.session.old", "page.session.new"])
+        let only = match self.scope {
+            Scope::Global => "page.session.of",
+            Scope::Local(_) => "page.session.local",
+        };
+        self.by_age([only, "page.session.old", "page.session.new"])
     }
 
     /// The same where a sentence begins with it.
     pub fn whose(&self) -> Option<Phrase> {
-        self.by_age(["page.session.whose", "page.session.whose-old", "page.session.whose-new"])
+        let only = match self.scope {
+            Scope::Global => "page.session.whose",
+            Scope::Local(_) => "page.session.whose-local",
+        };
+        self.by_age([only, "page.session.whose-old", "page.session.whose-new"])
     }
 
     /// The words for an only, an old or a new session of its owner.
@@ -291,10 +301,12 @@ pub fn sessions(run: Run<'_>) -> Vec<Held> {
         let (server, peer) = attached.unzip();
         let owner = peer.or_else(|| owner(cluster, database, *id));
         let ends = deadline.map(|deadline| tenths_until(deadline, SimTime::ZERO));
-        Held { id: *id, owner, age: Age::Only, server, thread, left, timeout, ends }
+        let (age, scope) = (Age::Only, Scope::Global);
+        Held { id: *id, owner, age, scope, server, thread, left, timeout, ends }
     };
     let mut sessions: Vec<Held> = database.sessions.iter().map(held).collect();
     sessions.extend(own_sessions(run, database));
+    sessions.extend(local_sessions(run, database));
     for number in 0..sessions.len() {
         sessions[number].age = age(run, &sessions, &sessions[number]);
     }
@@ -315,12 +327,48 @@ fn own_sessions(run: Run<'_>, database: &Database) -> Vec<Held> {
                 let left = tenths_until(connection.deadline, run.now()).min(timeout);
                 let owner = Some(run.cluster.name(connection.id.peer).to_string());
                 let (server, thread) = (Some(name.to_string()), Thread::Taut);
-                let (age, ends) = (Age::Only, None);
-                own.push(Held { id: session, owner, age, server, thread, left, timeout, ends });
+                let (age, scope, ends) = (Age::Only, Scope::Global, None);
+                own.push(Held {
+                    id: session,
+                    owner,
+                    age,
+                    scope,
+                    server,
+                    thread,
+                    left,
+                    timeout,
+                    ends,
+                });
             }
         }
     }
     own
+}
+
+/// The local sessions of every server that runs: it counts their time itself.
+fn local_sessions(run: Run<'_>, database: &Database) -> Vec<Held> {
+    let mut all = Vec::new();
+    for (process, home, server) in processes(run.cluster) {
+        let local = server.local_sessions().filter(|_| run.life(process) != Life::Killed);
+        for (&id, tracked) in local.into_iter().flat_map(|local| local.tracker().iter()) {
+            let timeout = tenths_of_ms(tracked.timeout.0);
+            let deadline = run.cluster.when_clock_shows(process, tracked.deadline);
+            let peer = server.front().and_then(|front| Some(front.connection_of(id)?.id.peer));
+            let peer = peer.map(|peer| run.cluster.name(peer).to_string());
+            all.push(Held {
+                id,
+                age: Age::Only,
+                scope: Scope::Local(home.to_string()),
+                server: peer.as_ref().map(|_| home.to_string()),
+                thread: if peer.is_some() { Thread::Taut } else { Thread::Slack },
+                owner: peer.or_else(|| owner(run.cluster, database, id)),
+                left: tenths_until(deadline, run.now()).min(timeout),
+                timeout,
+                ends: Some(tenths_until(deadline, SimTime::ZERO)),
+            });
+        }
+    }
+    all
 }
 
 /// Which of its owner's sessions one is. A process that came back and gave up again has closed the

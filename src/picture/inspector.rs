@@ -8,7 +8,7 @@ use super::drawing::icon::Icon;
 use super::drawing::{seconds, server, session};
 use super::ensemble::{self, Held, Run};
 use super::groups;
-use super::stage::{self, Age, Ails, Life, Role, Session, Stand, Thread};
+use super::stage::{self, Age, Ails, Life, Role, Scope, Session, Stand, Thread};
 use super::story::{self, About};
 use super::target::Target;
 use super::znode_value;
@@ -292,6 +292,7 @@ fn its_session(run: Run<'_>, name: &str) -> Vec<Fact> {
         let server = held.server.as_ref().filter(|_| is_there);
         facts.extend(server.map(|server| pointing("page.fact.attached", server)));
         facts.extend(server.and_then(|server| behind(run, server)));
+        facts.extend(known_by(&held));
         let mut its = owned(run, held.id);
         if held.age == Age::Old {
             // Else it would read as if the new process owned it.
@@ -326,6 +327,17 @@ fn behind(run: Run<'_>, server: &str) -> Option<Fact> {
     Some(fact("page.fact.behind", words))
 }
 
+/// Who knows a session, if it is local.
+fn known_by(held: &Held) -> Option<Fact> {
+    match &held.scope {
+        Scope::Local(server) => {
+            let words = Phrase::key("page.session.local-to").with("server", server);
+            Some(fact("page.fact.known-by", words))
+        }
+        Scope::Global => None,
+    }
+}
+
 /// What is left of a session.
 fn left(held: &Held) -> Phrase {
     Phrase::key("page.session.left")
@@ -349,6 +361,7 @@ fn session(run: Run<'_>, target: &Target) -> Option<InspectorPicture> {
     let ring = Session {
         owner: owner.to_string(),
         age: held.age,
+        scope: held.scope.clone(),
         called,
         server: held.server.clone(),
         thread: held.thread,
@@ -365,6 +378,7 @@ fn session(run: Run<'_>, target: &Target) -> Option<InspectorPicture> {
         None => fact("page.fact.attached", Phrase::key("page.fact.lost")),
     });
     picture.facts.extend(held.server.as_ref().and_then(|server| behind(run, server)));
+    picture.facts.extend(known_by(&held));
     picture.facts.push(pointing("page.fact.of", owner));
     picture.facts.extend(owned(run, held.id));
     picture.facts.extend(watched(run, owner));

@@ -5,7 +5,7 @@
 
 use super::drawing::{Light, broker, client, server, session, strip};
 use super::shape::Drawing;
-use super::stage::{Age, Ails, Ensemble, Replica, Session, Stand, Thread};
+use super::stage::{Age, Ails, Ensemble, Replica, Scope, Session, Stand, Thread};
 use crate::sim::Room;
 use crate::text::{Catalog, Phrase};
 
@@ -150,6 +150,7 @@ fn half() -> Session {
     Session {
         owner: String::new(),
         age: Age::Only,
+        scope: Scope::Global,
         called: Phrase::nothing(),
         server: None,
         thread: Thread::Taut,

@@ -164,6 +164,15 @@ pub enum Age {
     New,
 }
 
+/// Who knows a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// All servers, or one that serves only reads.
+    Global,
+    /// This server alone.
+    Local(String),
+}
+
 /// A ZooKeeper session of a broker or a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
@@ -171,6 +180,8 @@ pub struct Session {
     pub owner: String,
     /// Which of its sessions.
     pub age: Age,
+    /// Who knows it.
+    pub scope: Scope,
     /// What people call it.
     pub called: Phrase,
     /// The server to which it is attached, or was last.
@@ -189,6 +200,11 @@ impl Session {
     /// What is selected with it.
     pub fn target(&self) -> Target {
         Target::session(&self.owner, self.age)
+    }
+
+    /// Whether one server alone knows it.
+    pub fn is_local(&self) -> bool {
+        self.scope != Scope::Global
     }
 
     /// What is left, in thousandths of the whole.
@@ -430,12 +446,17 @@ fn sessions(run: Run<'_>) -> Vec<Session> {
     let held = ensemble::sessions(run);
     let shown = held.into_iter().filter_map(|held| {
         let called = held.called()?;
-        let age = held.age;
+        let (age, scope) = (held.age, held.scope);
+        let home = match &scope {
+            Scope::Local(server) => Some(server.clone()),
+            Scope::Global => held.server.or_else(|| last_server(run)),
+        };
         Some(Session {
             called,
             owner: held.owner?,
             age,
-            server: held.server.or_else(|| last_server(run)),
+            scope,
+            server: home,
             thread: held.thread,
             left: held.left,
             timeout: held.timeout,

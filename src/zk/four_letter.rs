@@ -13,11 +13,13 @@ use super::digest;
 use super::ensemble::Ensemble;
 use super::front::{CLIENT_ADDRESS, CONNECTION_TICK, Connection, Front, next_look};
 use super::leader::Leader;
+use super::local_sessions::LocalSessions;
 use super::printing::date;
 use super::quorum_peer::{PeerRole, QuorumPeer};
 use super::release::Release;
 use super::reply::Access;
 use super::server::{Role, Server};
+use super::session::Tracker;
 use super::settings::{Settings, Switch, Whitelist};
 use super::stat::SessionId;
 use super::telling::wall_clock;
@@ -181,6 +183,10 @@ impl<'a> Asked<'a> {
         }
     }
 
+    fn local(&self) -> Option<&'a LocalSessions> {
+        self.server.local_sessions()
+    }
+
     fn mode(&self) -> &'static str {
         match self.peer.map(QuorumPeer::standing) {
             None => "standalone",
@@ -310,7 +316,9 @@ const MNTR: &[(Rank, &str, Tell)] = &[
     (Rank::Leader, "pending_syncs", |asked| {
         asked.leader().map_or(0, Leader::pending_syncs).to_string()
     }),
-    (Rank::Member, "local_sessions", zero),
+    (Rank::Member, "local_sessions", |asked| {
+        asked.local().map_or(0, |local| local.tracker().iter().count()).to_string()
+    }),
     (Rank::Any, "max_latency", zero),
     (Rank::Leader, "learners", |asked| asked.leader().map_or(0, Leader::learner_count).to_string()),
     (Rank::Member, "quorum_size", |asked| {
@@ -477,15 +485,22 @@ fn dump(asked: &Asked) -> String {
 }
 
 /// Whoever decides about sessions knows when they expire, the others how long they last.
-// Source: SessionTrackerImpl.dumpSessions, LearnerSessionTracker.dumpSessions.
+// Source: SessionTrackerImpl.dumpSessions, LearnerSessionTracker.dumpSessions,
+// LeaderSessionTracker.dumpSessions.
 fn sessions(asked: &Asked) -> String {
-    if let Some(tracker) = asked.server.tracker() {
+    let of = |tracker: &Tracker| {
         let all = tracker.iter().map(|(id, tracked)| (tracked.deadline, id.to_string()));
-        return format!("Session {}", expiry_sets(all));
+        format!("Session {}", expiry_sets(all))
+    };
+    let local = asked.local().map(|local| format!("Local {}", of(local.tracker())));
+    if let Some(tracker) = asked.server.tracker() {
+        let all = of(tracker);
+        return local.map_or(all.clone(), |local| format!("{local}Global {all}"));
     }
+    let local = local.unwrap_or_default();
     let all = &asked.database.sessions;
     let rows = all.iter().map(|(id, timeout)| format!("{id}\t{timeout}\n"));
-    format!("Global Sessions({}):\n{}", all.len(), rows.collect::<String>())
+    format!("{local}Global Sessions({}):\n{}", all.len(), rows.collect::<String>())
 }
 
 // Source: ExpiryQueue.dump.

@@ -17,12 +17,13 @@ use std::sync::Arc;
 use super::broadcast::{Proposals, SyncLimitCheck};
 use super::ensemble::ServerId;
 use super::epochs::{Epoch, epoch_to_propose};
+use super::local_sessions::Kind;
 use super::member::Member;
 use super::peer::{PeerMessage, PeerTimer, Touch};
 use super::prep::{Outstanding, Prep, Submission};
 use super::quota;
 use super::request::{Class, Op};
-use super::serving::{Serving, Upward};
+use super::serving::{Serving, Upward, creation};
 use super::session::Tracker;
 use super::stat::{Millis, SessionId};
 use super::sync::{Plan, plan_sync};
@@ -136,7 +137,7 @@ impl Leader {
             own: member.own_vote(),
             done: OrdSet::from([member.me]),
             learners: OrdMap::new(),
-            serving: Serving::new(member.me, out.now()),
+            serving: Serving::new(member, out.now()),
             tracker: Tracker::new(member.settings.tick_time),
             signs: OrdMap::default(),
             outstanding: Outstanding::default(),
@@ -247,7 +248,10 @@ impl Leader {
             message => {
                 let (me, now) = (member.me, out.now());
                 let (tracker, signs) = (&mut self.tracker, &mut self.signs);
-                let mut judge = |op: &Op, by: Touch| {
+                let mut judge = |op: &Op, by: Touch, kind: Kind| {
+                    if kind == Kind::Local {
+                        return Some(Ok(()));
+                    }
                     let alive = touch(tracker, signs, by, now);
                     alive.then(|| match op.class() {
                         Class::Read | Class::Sync => tracker.check(by.session, me),
@@ -268,6 +272,13 @@ impl Leader {
     ) -> Turn {
         match upward {
             Some(Upward::Submit(submission)) => self.submit(member.me, &submission, member, out),
+            Some(Upward::Upgrade(timeout, submission)) => {
+                let upgrade = creation(submission.session, timeout);
+                match self.submit(member.me, &upgrade, member, out) {
+                    Turn::Stay => self.submit(member.me, &submission, member, out),
+                    Turn::Look => Turn::Look,
+                }
+            }
             Some(Upward::Revalidate { session, timeout }) => {
                 let valid = self.revalidate(member.me, session, timeout, out);
                 self.serving.revalidated(session, valid, out);
@@ -592,6 +603,7 @@ impl Leader {
             tree: &member.database.tree,
             outstanding: &mut self.outstanding,
             tracker: &mut self.tracker,
+            local: self.serving.local(),
             ttl_znodes: member.settings.ttl_znodes,
             enforce_quota: member.settings.enforce_quota,
             owner: origin,
@@ -705,6 +717,7 @@ impl Leader {
     // Source: SessionTrackerImpl.run, ZooKeeperServer.expire.
     fn session_tick(&mut self, member: &mut Member, out: &mut Outbox<'_, Words>) -> Turn {
         out.arm(Timer::SessionTick, self.tracker.until_next_tick(out.now()));
+        self.serving.expire_local(member, out);
         for session in self.tracker.expire(out.now()) {
             if let Some(sign) = self.signs.get(&session) {
                 out.because(*sign);

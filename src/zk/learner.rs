@@ -16,10 +16,12 @@ use super::database::{Database, Disk, Snapshot};
 use super::ensemble::ServerId;
 use super::epochs::{Epoch, Promise, promise};
 use super::leader::{Turn, whole_ms};
+use super::local_sessions::Kind;
 use super::member::Member;
 use super::peer::{PeerMessage, PeerTimer, Touch};
+use super::prep::Submission;
 use super::request::Op;
-use super::serving::{Serving, Upward};
+use super::serving::{Serving, Upward, creation};
 use super::stat::SessionId;
 use super::sync::{CommittedWindow, Way};
 use super::txn::Txn;
@@ -80,7 +82,7 @@ impl Learner {
             epoch: Epoch(0),
             way: Way::Diff,
             proposed: VecDeque::new(),
-            serving: Serving::new(member.me, out.now()),
+            serving: Serving::new(member, out.now()),
             touched: OrdMap::new(),
             last_heard: out.now(),
         };
@@ -141,6 +143,11 @@ impl Learner {
                 Turn::Stay
             }
             Event::Timer(Timer::Peer(PeerTimer::LeaderSilence)) => self.leader_lost(out),
+            Event::Timer(Timer::SessionTick) => {
+                self.serving.expire_local(member, out);
+                self.watch_local(out);
+                Turn::Stay
+            }
             Event::Written(write) => {
                 self.written(write, member, out);
                 Turn::Stay
@@ -359,6 +366,7 @@ impl Learner {
         self.stage = Stage::Serving;
         member.vote.epoch = self.epoch;
         self.listen(member, out);
+        self.watch_local(out);
         let (leader, epoch, way) = (self.leader, self.epoch, self.way);
         out.tell(Fact::Following { leader, epoch, way });
         member.send(self.leader, PeerMessage::Ack { zxid: epoch.start() }, out);
@@ -417,26 +425,42 @@ impl Learner {
             return out.hangup(from);
         }
         let touched = &mut self.touched;
-        let mut judge = |_: &Op, by: Touch| {
-            touched.insert(by.session, by);
-            Some(Ok(()))
+        let mut judge = |_: &Op, by: Touch, kind: Kind| match kind {
+            Kind::Local => Some(Ok(())),
+            Kind::Global => {
+                touched.insert(by.session, by);
+                Some(Ok(()))
+            }
+            Kind::Unknown => None,
         };
         let upward = self.serving.hear(from, message, &mut judge, member, out);
         self.hand_up(upward, member, out);
     }
 
     fn hand_up(&mut self, upward: Option<Upward>, member: &Member, out: &mut Outbox<'_, Words>) {
-        let message = match upward {
-            Some(Upward::Submit(submission)) => {
-                self.serving.hold(submission.session, submission.cxid, member);
-                PeerMessage::Request(Arc::new(submission))
+        match upward {
+            Some(Upward::Submit(submission)) => self.forward(submission, member, out),
+            Some(Upward::Upgrade(timeout, submission)) => {
+                self.forward(creation(submission.session, timeout), member, out);
+                self.forward(submission, member, out);
             }
             Some(Upward::Revalidate { session, timeout }) => {
-                PeerMessage::Revalidate { session, timeout }
+                member.send(self.leader, PeerMessage::Revalidate { session, timeout }, out);
             }
-            None => return,
-        };
-        member.send(self.leader, message, out);
+            None => {}
+        }
+    }
+
+    fn forward(&mut self, submission: Submission, member: &Member, out: &mut Outbox<'_, Words>) {
+        self.serving.hold(submission.session, submission.cxid, member);
+        member.send(self.leader, PeerMessage::Request(Arc::new(submission)), out);
+    }
+
+    /// Looks at the next tick whether a local session is due.
+    fn watch_local(&self, out: &mut Outbox<'_, Words>) {
+        if let Some(local) = self.serving.local() {
+            out.arm(Timer::SessionTick, local.tracker().until_next_tick(out.now()));
+        }
     }
 }
 

@@ -26,6 +26,7 @@ pub mod hash_order;
 pub mod laws;
 pub mod leader;
 pub mod learner;
+pub mod local_sessions;
 pub mod log_writer;
 pub mod member;
 pub mod path;

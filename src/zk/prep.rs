@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use super::acl::{Acl, AuthId, Perms};
 use super::ensemble::ServerId;
+use super::local_sessions::LocalSessions;
 use super::path::{self, Path};
 use super::quota;
 use super::release::Release;
@@ -98,6 +99,8 @@ pub struct Prep<'a> {
     pub outstanding: &'a mut Outstanding,
     /// Which sessions may act.
     pub tracker: &'a mut Tracker,
+    /// Those that only this server knows, where sessions may be of one server alone.
+    pub local: Option<&'a LocalSessions>,
     /// May znodes have a TTL?
     pub ttl_znodes: Switch,
     /// Are quotas heeded?
@@ -141,7 +144,10 @@ impl Prep<'_> {
     // Source: PrepRequestProcessor.pRequest2TxnCreate.
     fn create(&mut self, create: &Create, by: &Submission) -> Result<TxnBody, Error> {
         let owner = self.owner_of(create, by.session)?;
-        self.tracker.check(by.session, self.owner)?;
+        match owner.is_ephemeral() {
+            true => self.check_global_session(by.session)?,
+            false => self.check_session(by.session)?,
+        }
         let parent_path = parent_to_create_in(&create.path)?;
         let acl = create.acl.fixed_up(&by.ids)?;
         let parent = self.record(parent_path)?;
@@ -166,6 +172,26 @@ impl Prep<'_> {
         let (kind, data, ttl) = (create.kind, create.data.clone(), create.ttl);
         let txn = CreateTxn { kind, path, data, acl, ephemeral, parent_creations, ttl };
         Ok(TxnBody::Create(Arc::new(txn)))
+    }
+
+    /// May the session act? Of another server's local session only that server knows.
+    // Source: LeaderSessionTracker.checkSession.
+    fn check_session(&mut self, session: SessionId) -> Result<(), Error> {
+        let is_local = self.local.is_some_and(|local| {
+            let is_global = self.tracker.session(session).is_some();
+            !is_global && (local.is_local(session) || local.may_be_elsewhere(session))
+        });
+        if is_local { Ok(()) } else { self.tracker.check(session, self.owner) }
+    }
+
+    /// May it own an ephemeral? A leader knows only of its own local sessions that they may not; of
+    /// others their server does, and answers so, whatever becomes of this.
+    // Source: PrepRequestProcessor.validateCreateRequest, LeaderSessionTracker.checkGlobalSession.
+    fn check_global_session(&mut self, session: SessionId) -> Result<(), Error> {
+        match self.local.is_some_and(|local| local.is_local(session)) {
+            true => Err(Error::EphemeralOnLocalSession),
+            false => self.tracker.check(session, self.owner),
+        }
     }
 
     /// Real: of data that is in flight over it the length is known; here that of the tree counts.
@@ -209,7 +235,7 @@ impl Prep<'_> {
     }
 
     fn delete(&mut self, path: &Path, version: i32, by: &Submission) -> Result<TxnBody, Error> {
-        self.tracker.check(by.session, self.owner)?;
+        self.check_session(by.session)?;
         let release = self.tree.release();
         let parent = self.record(parent_to_delete_in(path, release)?)?;
         if release.deletes_look_first() {
@@ -246,7 +272,7 @@ impl Prep<'_> {
         version: i32,
         by: &Submission,
     ) -> Result<TxnBody, Error> {
-        self.tracker.check(by.session, self.owner)?;
+        self.check_session(by.session)?;
         path.validate().map_err(|_| Error::BadArguments)?;
         let record = self.record(path)?;
         permit(&record, by, Perms::WRITE)?;
@@ -264,7 +290,7 @@ impl Prep<'_> {
         version: i32,
         by: &Submission,
     ) -> Result<TxnBody, Error> {
-        self.tracker.check(by.session, self.owner)?;
+        self.check_session(by.session)?;
         path.validate().map_err(|_| Error::BadArguments)?;
         let acl = acl.fixed_up(&by.ids)?;
         let mut record = self.record(path)?;
@@ -276,7 +302,7 @@ impl Prep<'_> {
     }
 
     fn check(&mut self, path: &Path, version: i32, by: &Submission) -> Result<TxnBody, Error> {
-        self.tracker.check(by.session, self.owner)?;
+        self.check_session(by.session)?;
         path.validate().map_err(|_| Error::BadArguments)?;
         let record = self.record(path)?;
         permit(&record, by, Perms::READ)?;
@@ -455,10 +481,12 @@ fn parent_to_delete_in(path: &str, release: Release) -> Result<&str, Error> {
 #[cfg(test)]
 mod tests {
     use super::{Outstanding, Prep, Submission};
-    use crate::sim::{SimTime, Span};
+    use crate::sim::{EventId, SimTime, Span};
     use crate::zk::acl::{Acl, Perms};
     use crate::zk::ensemble::ServerId;
+    use crate::zk::local_sessions::LocalSessions;
     use crate::zk::path::Path;
+    use crate::zk::peer::Touch;
     use crate::zk::release::Release;
     use crate::zk::reply::Error;
     use crate::zk::request::{Create, CreateKind, Op, mode};
@@ -484,6 +512,7 @@ mod tests {
                 tree,
                 outstanding: &mut outstanding,
                 tracker: &mut tracker,
+                local: None,
                 ttl_znodes: Switch::Off,
                 enforce_quota: Switch::Off,
                 owner: ServerId(1),
@@ -594,6 +623,47 @@ mod tests {
         let multi = || Op::Multi([Op::Create(create.clone().into())].into());
         check(Release::V3_4_14, multi(), "MarshallingError");
         check(Release::V3_5_9, multi(), "multi of 1");
+    }
+
+    /// What server 1, which leads, makes of a create by a session that is not global. It has a
+    /// local session of its own, `0x1…0`.
+    fn outcome_for(session: SessionId, flags: i32) -> String {
+        let tick = Span::ms(2000);
+        let (mut outstanding, mut tracker) = (Outstanding::default(), Tracker::new(tick));
+        let mut local = LocalSessions::new(ServerId(1), tick);
+        let own = SessionId(1 << 56);
+        let by = Touch { session: own, timeout: Millis(4000), sign: EventId(0) };
+        local.open(by, SimTime::ZERO);
+        let prep = Prep {
+            tree: &Tree::new(),
+            outstanding: &mut outstanding,
+            tracker: &mut tracker,
+            local: Some(&local),
+            ttl_znodes: Switch::Off,
+            enforce_quota: Switch::Off,
+            owner: ServerId(1),
+            zxid: Zxid(1),
+            time: Millis(0),
+        };
+        let op = create("/a", flags);
+        match prep.prepare(&Submission { session, cxid: 1, op, ids: [].into() }).body {
+            TxnBody::Error(error) => error.to_string(),
+            body => body.path().map(Path::to_string).unwrap_or_default(),
+        }
+    }
+
+    #[test]
+    fn a_leader_knows_its_own_local_sessions_and_trusts_the_others() {
+        let [own, past, others] = [1 << 56, (1 << 56) + 1, 2 << 56].map(SessionId);
+        let check = |session, flags, expected: &str| {
+            assert_eq!(outcome_for(session, flags), expected, "{session} {flags}");
+        };
+        check(own, mode::PERSISTENT, "/a");
+        check(past, mode::PERSISTENT, "SessionExpired");
+        check(others, mode::PERSISTENT, "/a");
+        check(own, mode::EPHEMERAL, "EphemeralOnLocalSession");
+        check(past, mode::EPHEMERAL, "SessionExpired");
+        check(others, mode::EPHEMERAL_SEQUENTIAL, "SessionExpired");
     }
 
     #[test]

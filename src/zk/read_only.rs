@@ -4,6 +4,7 @@
 //! *Invariant: it changes nothing that is agreed upon. When it ends, all its clients are gone and
 //! all their watches.*
 
+use super::local_sessions::Kind;
 use super::member::Member;
 use super::peer::Touch;
 use super::reply::Error;
@@ -48,7 +49,7 @@ impl ReadOnly {
         {
             return self.serving.close_locally(from, xid, member, out);
         }
-        let mut judge = |op: &Op, _: Touch| match op.class() {
+        let mut judge = |op: &Op, _: Touch, _: Kind| match op.class() {
             Class::Write | Class::Sync => Some(Err(Error::NotReadOnly)),
             _ => Some(Ok(())),
         };
@@ -60,11 +61,11 @@ impl ReadOnly {
     ///
     /// Real: from 3.7 on only local sessions are taken, so that `localSessionsEnabled` must be on
     /// as well, and a client with a global one is sent away (ZOOKEEPER-3864); here as up to 3.6,
-    /// because all sessions are global, but nothing of a global one is changed.
+    /// whatever that setting says, but nothing of a global one is changed.
     // Source: ZooKeeperServer.reopenSession, createSession.
     fn settle(&mut self, upward: Option<Upward>, member: &Member, out: &mut Outbox<'_, Words>) {
         match upward {
-            Some(Upward::Submit(submission)) => {
+            Some(Upward::Submit(submission) | Upward::Upgrade(_, submission)) => {
                 self.serving.accept_locally(submission.session, out);
             }
             Some(Upward::Revalidate { session, .. }) => {

@@ -116,6 +116,12 @@ impl Release {
         self >= Release::V3_4_6
     }
 
+    /// Whether a session may be known to its own server only.
+    // Source: ZOOKEEPER-1147 (3.5)
+    pub fn has_local_sessions(self) -> bool {
+        self >= Release::V3_5_9
+    }
+
     /// Whether one has to be allowed to read a znode, or to administer it, to see its ACL.
     // Source: ZOOKEEPER-1392, CVE-2019-0201 (3.4.14, 3.5.5)
     pub fn acls_are_guarded(self) -> bool {

@@ -8,6 +8,7 @@ use super::database::{Database, Disk};
 use super::ensemble::{Ensemble, ServerId};
 use super::four_letter;
 use super::front::Front;
+use super::local_sessions::LocalSessions;
 use super::quorum_peer::{PeerRole, QuorumPeer};
 use super::reply::Access;
 use super::serving::Serving;
@@ -122,6 +123,11 @@ impl Server {
             },
             Role::Down => None,
         }
+    }
+
+    /// The sessions that only it knows, if it serves and may have such.
+    pub fn local_sessions(&self) -> Option<&LocalSessions> {
+        self.peer()?.serving()?.local()
     }
 
     /// What it takes, if it serves.

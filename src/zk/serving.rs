@@ -22,6 +22,7 @@ use super::acl::AuthId;
 use super::apply::Applied;
 use super::ensemble::ServerId;
 use super::front::{Connection, ConnectionStage, Front};
+use super::local_sessions::{Kind, LocalSessions, creates_ephemeral};
 use super::member::Member;
 use super::path::Path;
 use super::peer::Touch;
@@ -30,6 +31,7 @@ use super::reads::Caller;
 use super::reply::{Access, Answer, Error, OpResult};
 use super::request::{Class, Connect, Op};
 use super::session::{SessionNumbers, password_of};
+use super::settings::Switch;
 use super::stat::{Bytes, Millis, SessionId};
 use super::txn::{Txn, TxnBody};
 use super::watch::ConnectionId;
@@ -46,6 +48,8 @@ const MOVED: OpResult = OpResult::Error(Some(Error::SessionMoved));
 pub struct Serving {
     front: Front,
     numbers: SessionNumbers,
+    /// The sessions that only this server knows, if it may have such.
+    local: Option<LocalSessions>,
     /// Requests that wait, or wait behind others; connections without any have no line.
     lines: OrdMap<ConnectionId, VecDeque<Waiting>>,
     /// How many requests have come.
@@ -73,14 +77,19 @@ struct Held {
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Work {
-    /// A write that the leader has.
-    Handed,
+    /// A write that the leader has; if it is refused, this is why, as far as its server knew that
+    /// before the leader did.
+    Handed(Option<Error>),
     /// A sync that the leader has; its path is the answer.
     Syncing(Path),
     /// Answer from memory.
     Read { op: Op, ids: Arc<[AuthId]> },
     /// The leader found the session closing or moved.
     Refusal(Error),
+    /// A local session begins.
+    Open,
+    /// A local session ends.
+    Close,
 }
 
 impl Waiting {
@@ -92,7 +101,7 @@ impl Waiting {
 
 impl Work {
     fn is_handed(&self) -> bool {
-        matches!(self, Work::Handed | Work::Syncing(_))
+        matches!(self, Work::Handed(_) | Work::Syncing(_))
     }
 }
 
@@ -101,6 +110,8 @@ impl Work {
 pub enum Upward {
     /// A write or a sync.
     Submit(Submission),
+    /// A write of a local session that has to become global first; it lasts so long.
+    Upgrade(Millis, Submission),
     /// Does this session live?
     Revalidate {
         /// Which.
@@ -115,15 +126,29 @@ pub type Heard = Option<Result<(), Error>>;
 
 impl Serving {
     /// Nobody is connected yet.
-    pub fn new(me: ServerId, now: SimTime) -> Serving {
+    // Source: LearnerZooKeeperServer.createSessionTracker, LeaderZooKeeperServer.
+    pub fn new(member: &Member, now: SimTime) -> Serving {
+        let local = match member.settings.local_sessions {
+            Switch::On => Some(LocalSessions::new(member.me, member.settings.tick_time)),
+            Switch::Off => None,
+        };
+        Serving { local, ..Serving::without_local(member.me, now) }
+    }
+
+    fn without_local(me: ServerId, now: SimTime) -> Serving {
         let numbers = SessionNumbers::new(me, now);
         let (front, lines, held) = (Front::default(), OrdMap::new(), VecDeque::new());
-        Serving { front, numbers, lines, arrivals: 0, held }
+        Serving { front, numbers, local: None, lines, arrivals: 0, held }
     }
 
     /// The same for those who are content with reads.
     pub fn read_only(me: ServerId, now: SimTime) -> Serving {
-        Serving { front: Front::read_only(), ..Serving::new(me, now) }
+        Serving { front: Front::read_only(), ..Serving::without_local(me, now) }
+    }
+
+    /// The sessions that only this server knows, if it may have such.
+    pub fn local(&self) -> Option<&LocalSessions> {
+        self.local.as_ref()
     }
 
     /// Its connections.
@@ -149,7 +174,7 @@ impl Serving {
         &mut self,
         peer: ProcessId,
         message: Message,
-        judge: &mut dyn FnMut(&Op, Touch) -> Heard,
+        judge: &mut dyn FnMut(&Op, Touch, Kind) -> Heard,
         member: &mut Member,
         out: &mut Outbox<'_, Words>,
     ) -> Option<Upward> {
@@ -157,7 +182,9 @@ impl Serving {
             Message::Connect(connect) => self.connect(peer, &connect, member, out),
             Message::Request { xid, op } => {
                 let (session, timeout) = self.session_of(peer)?;
-                let verdict = judge(&op, Touch { session, timeout, sign: out.event() })?;
+                let by = Touch { session, timeout, sign: out.event() };
+                let kind = self.touch(by, member, out.now());
+                let verdict = judge(&op, by, kind)?;
                 self.request(peer, (xid, op), verdict, member, out)
             }
             _ => None,
@@ -189,7 +216,7 @@ impl Serving {
         }
         let timeout = member.settings.negotiated(connect.timeout);
         if connect.session == SessionId::NONE {
-            return Some(self.open_session(peer, timeout, out));
+            return self.open_session(peer, timeout, member, out);
         }
         let session = connect.session;
         let opened = self.front.open(peer, session, timeout, out);
@@ -200,21 +227,66 @@ impl Serving {
             self.front.refuse(opened.id, out);
             return None;
         }
+        let by = Touch { session, timeout, sign: out.event() };
+        if self.local.as_mut().is_some_and(|local| local.touch(by, out.now())) {
+            self.revalidated(session, true, out);
+            return None;
+        }
         Some(Upward::Revalidate { session, timeout })
     }
 
-    // Source: ZooKeeperServer.createSession.
+    // Source: ZooKeeperServer.createSession, QuorumZooKeeperServer.setLocalSessionFlag.
     fn open_session(
         &mut self,
         peer: ProcessId,
         timeout: Millis,
+        member: &mut Member,
         out: &mut Outbox<'_, Words>,
-    ) -> Upward {
+    ) -> Option<Upward> {
         let session = self.numbers.take();
         let opened = self.front.open(peer, session, timeout, out);
-        self.line_up(opened.id, 0, Work::Handed);
-        let op = Op::CreateSession { timeout };
-        Upward::Submit(Submission { session, cxid: 0, op, ids: Arc::from([]) })
+        let Some(local) = &mut self.local else {
+            self.line_up(opened.id, 0, Work::Handed(None));
+            return Some(Upward::Submit(creation(session, timeout)));
+        };
+        local.open(Touch { session, timeout, sign: out.event() }, out.now());
+        out.tell(Fact::LocalSessionOpened { session, timeout });
+        if !member.is_stuck() {
+            self.line_up(opened.id, 0, Work::Open);
+            self.move_on(opened.id, member, out);
+        }
+        None
+    }
+
+    /// A sign of life of a session that this server knows alone; else, whether it knows it at all.
+    // Source: LearnerSessionTracker.touchSession.
+    fn touch(&mut self, by: Touch, member: &Member, now: SimTime) -> Kind {
+        let Some(local) = &mut self.local else { return Kind::Global };
+        let is_known = || member.database.sessions.contains_key(&by.session);
+        match () {
+            () if local.touch(by, now) => Kind::Local,
+            () if is_known() || local.is_upgrading(by.session) => Kind::Global,
+            () => Kind::Unknown,
+        }
+    }
+
+    /// Ends the local sessions that were silent for too long.
+    ///
+    /// Real: the end stands in line behind what the session has asked for; here it comes at once,
+    /// because who is silent for so long waits for no answer.
+    // Source: LocalSessionTracker, ZooKeeperServer.expire.
+    pub fn expire_local(&mut self, member: &mut Member, out: &mut Outbox<'_, Words>) {
+        let Some(local) = &mut self.local else { return };
+        for (session, sign) in local.expire(out.now()) {
+            if let Some(sign) = sign {
+                out.because(sign);
+            }
+            out.tell(Fact::SessionExpired { session });
+            out.tell(Fact::LocalSessionEnded { session });
+            if let Some(id) = self.front.connection_of(session).map(|connection| connection.id) {
+                self.close(id, member, out);
+            }
+        }
     }
 
     /// A new client is accepted with a session of this server's own, which no other knows.
@@ -292,15 +364,7 @@ impl Serving {
                 self.close(connection.id, member, out);
                 None
             }
-            (Class::Write | Class::Sync, Ok(())) => {
-                let work = match &op {
-                    Op::Sync { path } => Work::Syncing(path.clone()),
-                    _ => Work::Handed,
-                };
-                self.line_up(connection.id, xid, work);
-                let Connection { session, ids, .. } = connection;
-                Some(Upward::Submit(Submission { session, cxid: xid, op, ids }))
-            }
+            (Class::Write | Class::Sync, Ok(())) => self.hand_up(&connection, xid, op, member, out),
             (_, verdict) => {
                 let ids = connection.ids;
                 let work = verdict.map_or_else(Work::Refusal, |()| Work::Read { op, ids });
@@ -309,6 +373,47 @@ impl Serving {
                 None
             }
         }
+    }
+
+    /// What the leader has to do, unless it is the end of a local session. An ephemeral makes such
+    /// a session global, or is refused.
+    // Source: FollowerRequestProcessor, ObserverRequestProcessor, LeaderRequestProcessor,
+    // QuorumZooKeeperServer.checkUpgradeSession, makeUpgradeRequest.
+    fn hand_up(
+        &mut self,
+        connection: &Connection,
+        xid: i32,
+        op: Op,
+        member: &mut Member,
+        out: &mut Outbox<'_, Words>,
+    ) -> Option<Upward> {
+        let &Connection { id, session, ref ids, .. } = connection;
+        let local = self.local.as_mut().filter(|local| local.is_local(session));
+        if local.is_some() && op == Op::CloseSession {
+            self.line_up(id, xid, Work::Close);
+            self.move_on(id, member, out);
+            return None;
+        }
+        let (mut upgraded, mut refusal) = (None, None);
+        if let Some(local) = local.filter(|_| creates_ephemeral(&op)) {
+            match member.settings.local_sessions_upgrading {
+                Switch::On => upgraded = local.upgrade(session),
+                Switch::Off => refusal = Some(Error::EphemeralOnLocalSession),
+            }
+        }
+        let work = match &op {
+            Op::Sync { path } => Work::Syncing(path.clone()),
+            _ => Work::Handed(refusal),
+        };
+        self.line_up(id, xid, work);
+        let submission = Submission { session, cxid: xid, op, ids: ids.clone() };
+        Some(match upgraded {
+            Some(timeout) => {
+                out.tell(Fact::SessionUpgraded { session });
+                Upward::Upgrade(timeout, submission)
+            }
+            None => Upward::Submit(submission),
+        })
     }
 
     // Source: ZooKeeperServer.processPacket (auth).
@@ -330,14 +435,25 @@ impl Serving {
         }
     }
 
-    /// Applies a committed txn, fires watches, and answers if it was asked for here.
+    /// Applies a committed txn, fires watches, and answers if it was asked for here. Why a session
+    /// may not do something its own server knows best.
     // Source: CommitProcessor.run, FinalRequestProcessor.processRequest.
     pub fn apply(&mut self, txn: &Arc<Txn>, member: &mut Member, out: &mut Outbox<'_, Words>) {
         let Applied { result, fired } = member.apply(txn, out);
         self.front.deliver(fired, out);
         let was_held = self.release(txn.session, txn.cxid);
         let connection = self.front.connection_of(txn.session).map(|connection| connection.id);
-        let asked_here = connection.filter(|id| self.take_handed(*id, txn.cxid).is_some());
+        let taken = connection.and_then(|id| Some((id, self.take_handed(id, txn.cxid)?)));
+        let asked_here = taken.as_ref().map(|(id, _)| *id);
+        let result = match (result, taken) {
+            (Err(_), Some((_, Work::Handed(Some(known))))) => Err(known),
+            (result, _) => result,
+        };
+        if let Some(local) = &mut self.local
+            && matches!(txn.body, TxnBody::CreateSession { .. } | TxnBody::CloseSession { .. })
+        {
+            local.remove(txn.session);
+        }
         match (&txn.body, asked_here) {
             (TxnBody::CreateSession { .. }, Some(id)) => self.front.accept(id, out),
             (TxnBody::CloseSession { .. }, asked_here) => {
@@ -396,8 +512,12 @@ impl Serving {
         }
     }
 
-    /// Hangs up on everybody, because the role ends.
+    /// Hangs up on everybody, because the role ends; the next one knows no local session of this.
+    // Source: QuorumPeer.makeFollower, makeLeader, LearnerZooKeeperServer.createSessionTracker.
     pub fn close_all(&mut self, out: &mut Outbox<'_, Words>) {
+        for (session, _) in self.local.iter().flat_map(|local| local.tracker().iter()) {
+            out.tell(Fact::LocalSessionEnded { session: *session });
+        }
         self.front.close_all(out);
         self.lines.clear();
         self.held.clear();
@@ -479,9 +599,29 @@ impl Serving {
         let result = match first.work {
             Work::Read { op, ids } => self.read(id, &op, &ids, member, out),
             Work::Refusal(error) => Err(error),
-            Work::Handed | Work::Syncing(_) => unreachable!("what the leader has stays"),
+            Work::Open => return self.front.accept(id, out),
+            Work::Close => return self.close_local(id, first.xid, member, out),
+            Work::Handed(_) | Work::Syncing(_) => unreachable!("what the leader has stays"),
         };
         self.reply(id, first.xid, result, member, out);
+    }
+
+    /// The client has closed its local session.
+    // Source: PrepRequestProcessor, FinalRequestProcessor (case closeSession).
+    fn close_local(
+        &mut self,
+        id: ConnectionId,
+        xid: i32,
+        member: &mut Member,
+        out: &mut Outbox<'_, Words>,
+    ) {
+        if let (Some(known), Some(local)) = (self.front.current(id), &mut self.local) {
+            let session = known.session;
+            local.remove(session);
+            out.tell(Fact::LocalSessionEnded { session });
+        }
+        self.reply(id, xid, Ok(Answer::Nothing), member, out);
+        self.close(id, member, out);
     }
 
     fn read(
@@ -519,4 +659,9 @@ impl Serving {
             result => self.front.reply(id, (xid, member.database.last_zxid), result, out),
         }
     }
+}
+
+/// What makes a session known to all.
+pub(super) fn creation(session: SessionId, timeout: Millis) -> Submission {
+    Submission { session, cxid: 0, op: Op::CreateSession { timeout }, ids: Arc::from([]) }
 }

@@ -1,7 +1,8 @@
 //! Sessions: how they are numbered and proved, and when they expire.
 //!
 //! Every server keeps all sessions with their timeouts (`database`); the [`Tracker`] here is kept
-//! only by the one that decides: the leader, or a standalone server.
+//! only by the one that decides: the leader, or a standalone server; of a local session, the one
+//! server that knows it (`local_sessions`).
 //!
 //! *Invariant: a session is due no earlier than its timeout after the last sign of life, and no
 //! later than one tick after that.*
@@ -39,6 +40,13 @@ impl SessionNumbers {
 pub fn password_of(session: SessionId) -> Password {
     let mixed = (session.0 ^ 0xB341_5C00).cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15);
     Password(mixed ^ (mixed >> 29))
+}
+
+/// The server that has numbered a session.
+// Source: LeaderSessionTracker.getServerIdFromSessionId.
+pub fn server_of(session: SessionId) -> ServerId {
+    let [server, ..] = session.0.to_be_bytes();
+    ServerId(server)
 }
 
 /// What the tracker knows of one session.
@@ -209,7 +217,7 @@ impl Tracker {
 
 #[cfg(test)]
 mod tests {
-    use super::{SessionNumbers, Tracker};
+    use super::{SessionNumbers, Tracker, server_of};
     use crate::sim::{SimTime, Span};
     use crate::zk::ensemble::ServerId;
     use crate::zk::reply::Error;
@@ -225,6 +233,7 @@ mod tests {
     fn numbers_hold_server_and_clock() {
         let mut numbers = SessionNumbers::new(ServerId(2), at(0x1_2345));
         assert_eq!(numbers.take().to_string(), "0x200000123450000");
+        assert_eq!(server_of(numbers.clone().take()), ServerId(2));
         assert_eq!(numbers.take().to_string(), "0x200000123450001");
     }
 

@@ -35,6 +35,10 @@ pub struct Settings {
     pub max_client_cnxns: u32,
     /// `readonlymode.enabled`: are reads served while it looks for a leader?
     pub read_only_mode: Switch,
+    /// `localSessionsEnabled`: are new sessions known to their own server only?
+    pub local_sessions: Switch,
+    /// `localSessionsUpgradingEnabled`: does such a session become global when it has to?
+    pub local_sessions_upgrading: Switch,
     /// `4lw.commands.whitelist`: which words are answered.
     pub whitelist: Whitelist,
     /// `zookeeper.testingonly.initialZxid`: where the counter of each epoch begins.
@@ -75,6 +79,8 @@ impl Default for Settings {
             snap_count: 100_000,
             max_client_cnxns: 0,
             read_only_mode: Switch::Off,
+            local_sessions: Switch::Off,
+            local_sessions_upgrading: Switch::Off,
             whitelist: Whitelist::OfRelease,
             initial_zxid: 0,
         }
@@ -90,6 +96,7 @@ impl Settings {
             ttl_znodes: there(self.ttl_znodes, release.has_containers()),
             enforce_quota: there(self.enforce_quota, release.enforces_quotas()),
             read_only_mode: there(self.read_only_mode, release.has_read_only_mode()),
+            local_sessions: there(self.local_sessions, release.has_local_sessions()),
             ..self
         }
     }

@@ -304,6 +304,7 @@ impl Standalone {
             tree: &self.database.tree,
             outstanding: &mut self.outstanding,
             tracker: &mut self.tracker,
+            local: None,
             ttl_znodes: self.settings.ttl_znodes,
             enforce_quota: self.settings.enforce_quota,
             owner: ServerId::STANDALONE,

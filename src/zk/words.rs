@@ -132,6 +132,9 @@ crate::facts! {
     /// What servers and clients tell.
     pub enum Fact {
         "session-opened" => SessionOpened { session: SessionId, timeout: Millis },
+        "local-session-opened" => LocalSessionOpened { session: SessionId, timeout: Millis },
+        "local-session-ended" => LocalSessionEnded { session: SessionId },
+        "session-upgraded" => SessionUpgraded { session: SessionId },
         "session-resumed" => SessionResumed { session: SessionId },
         "session-refused" => SessionRefused { session: SessionId },
         "session-expired" => SessionExpired { session: SessionId },

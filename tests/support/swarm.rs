@@ -106,9 +106,14 @@ fn random_setup(seed: u64, dice: &mut Dice) -> Setup {
     let replicas = brokers.clamp(1, 3);
     let topics = ["offsets.topic", "transaction.state.log"]
         .map(|topic| format!("{topic}.num.partitions=5 {topic}.replication.factor={replicas}"));
+    // By the seed, not by the dice: so the other seeds draw what they drew before.
+    let local = match seed % 8 {
+        5 => " localSessionsEnabled=true localSessionsUpgradingEnabled=true",
+        _ => "",
+    };
     let text = format!(
         "setup release={release} seed={seed} zookeeper={zookeeper} brokers={brokers} \
-        latency.max.us={latency} {} transaction.state.log.min.isr=1",
+        latency.max.us={latency} {} transaction.state.log.min.isr=1{local}",
         topics.join(" ")
     );
     let recording = Recording::parse(&text).expect("it is written as set-ups are");

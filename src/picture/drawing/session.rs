@@ -93,6 +93,9 @@ fn words((x, y): (i32, i32), session: &Session, light: Light, plate: &Plate) -> 
     } else {
         let words = match session.age {
             Age::Only if plate.minor && !plate.is_strung() => session.called.clone(),
+            Age::Only if session.is_local() => {
+                Phrase::key("page.session.brief-local").with("owner", story::short(&session.owner))
+            }
             Age::Only => {
                 Phrase::key("page.session.brief").with("owner", story::short(&session.owner))
             }
@@ -181,6 +184,9 @@ pub fn client_ring(
         let name = story::short(&session.owner);
         let words_of = match session.age {
             Age::Old => Phrase::key("page.session.left-behind").with("owner", name),
+            Age::Only if session.is_local() => {
+                Phrase::key("page.session.brief-local").with("owner", name)
+            }
             Age::Only | Age::New => Phrase::raw(name),
         };
         drawing.text((at.0 + radius + 6, at.1 + 4), words_of, words);

@@ -176,12 +176,19 @@ fn shown(op: &Op, answer: &Answer, with_stat: bool) -> String {
     }
 }
 
+/// What comes before the words of the exception, where there is no ephemeral to be had.
+// Source: CreateCommand.exec.
+const ON_LOCAL_SESSION: &str = "Unable to create ephemeral node on a local session\n";
+
 /// How the program tells of an error.
 // Source: CliWrapperException.getMessage; what it has no words for are the exception's own.
 pub(super) fn refusal(error: Error, op: &Op) -> Refusal {
     let Some(told) = told_of(error) else {
         return match op {
             Op::Sync { .. } => Refusal::said(&format!("Sync has failed. rc={}", error.code())),
+            Op::Create(_) if error == Error::EphemeralOnLocalSession => {
+                Refusal::Said([ON_LOCAL_SESSION, &message(error, op.path()), "\n"].concat())
+            }
             op => Refusal::Said(message(error, op.path()) + "\n"),
         };
     };
