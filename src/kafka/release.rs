@@ -701,6 +701,12 @@ impl Release {
         self >= Release::V0_10_2_2
     }
 
+    /// Whether a member may have a place in its group that stays its own.
+    // Source: KIP-345 (2.3)
+    pub fn has_static_members(self) -> bool {
+        self >= Release::V2_3_1
+    }
+
     /// Whether producers may send to several partitions in one transaction.
     // Source: KIP-98 (0.11)
     pub fn has_transactions(self) -> bool {
@@ -712,6 +718,30 @@ impl Release {
     // Source: ConsumerGroupCommand (0.10.2)
     pub fn groups_are_shown_plainly(self) -> bool {
         self <= Release::V0_10_2_2
+    }
+
+    /// Whether `kafka-consumer-groups` sets offsets of groups back.
+    // Source: KIP-122 (0.11)
+    pub fn groups_tool_resets_offsets(self) -> bool {
+        self >= Release::V1_1_1
+    }
+
+    /// Whether `kafka-consumer-groups --describe` can be asked for members or the state.
+    // Source: KIP-175 (1.1)
+    pub fn groups_tool_shows_members(self) -> bool {
+        self >= Release::V1_1_1
+    }
+
+    /// Whether `kafka-consumer-groups` deletes single offsets.
+    // Source: KIP-496 (2.4)
+    pub fn groups_tool_deletes_offsets(self) -> bool {
+        self >= Release::V2_8_2
+    }
+
+    /// Whether `kafka-consumer-groups --list` tells of what protocol groups are.
+    // Source: KIP-848, KAFKA-15460 (3.7)
+    pub fn groups_tool_knows_types(self) -> bool {
+        self >= Release::V3_9_1
     }
 
     /// Whether a note of changed settings says whose by its path, and not by the topic alone.

@@ -139,6 +139,9 @@ impl ConsumerSettings {
             "fetch.max.wait.ms" => self.fetch_max_wait = ms()?,
             "enable.auto.commit" => self.enable_auto_commit = value.parse().ok()?,
             "allow.auto.create.topics" => self.allow_auto_create_topics = value.parse().ok()?,
+            // A client that does not know a setting says so in its log, and goes on.
+            "group.instance.id" if !self.release.has_static_members() => {}
+            "isolation.level" if !self.release.has_transactions() => {}
             "group.instance.id" => self.group_instance_id = Some(value.into()),
             "auto.offset.reset" => self.auto_offset_reset = OffsetReset::by_name(value)?,
             "isolation.level" => {

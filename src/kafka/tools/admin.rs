@@ -114,6 +114,22 @@ fn default_message(error: Error) -> &'static str {
         Error::PreferredLeaderNotAvailable => "The preferred leader was not available.",
         Error::UnsupportedVersion => "The version of API is not supported.",
         Error::NoReassignmentInProgress => "No partition reassignment is in progress.",
+        Error::ReassignmentInProgress => "A partition reassignment is in progress.",
+        Error::EligibleLeadersNotAvailable => "Eligible topic partition leaders are not available.",
+        Error::TopicDeletionDisabled => "Topic deletion is disabled.",
+        Error::TopicAlreadyExists => "Topic with this name already exists.",
+        Error::InvalidTopic => "The request attempted to perform an operation on an invalid topic.",
+        Error::LeaderNotAvailable => {
+            "There is no leader for this topic-partition as we are in the middle of a leadership \
+             election."
+        }
+        Error::RebalanceInProgress => "The group is rebalancing, so a rejoin is needed.",
+        Error::InvalidGroupId => "The configured groupId is invalid.",
+        Error::InvalidReplicaAssignment => "Replica assignment is invalid.",
+        Error::InvalidConfig => "Configuration is invalid.",
+        Error::BrokerNotAvailable => "The broker is not available.",
+        Error::UnstableOffsetCommit => "There are unstable offsets that need to be cleared.",
+        Error::KafkaStorage => "Disk error when trying to access log file on the disk.",
         other => other.name(Release::V3_9_1),
     }
 }

@@ -183,6 +183,21 @@ impl ConsumerGroups {
         self.place == Place::Zookeeper
     }
 
+    /// An option that came later, or went before.
+    // Source: ConsumerGroupCommand.ConsumerGroupCommandOptions (0.10.2 to 3.9)
+    pub(super) fn too_new(&self, release: Release) -> Option<&'static str> {
+        let (option, is_known) = match self.action {
+            _ if self.is_in_zookeeper() => ("zookeeper", release.has_old_consumers()),
+            Action::Reset(..) => ("reset-offsets", release.groups_tool_resets_offsets()),
+            Action::Describe(What::Members(_)) => ("members", release.groups_tool_shows_members()),
+            Action::Describe(What::State) => ("state", release.groups_tool_shows_members()),
+            Action::DeleteOffsets(_) => ("delete-offsets", release.groups_tool_deletes_offsets()),
+            Action::List(Some(Column::Type)) => ("type", release.groups_tool_knows_types()),
+            _ => return None,
+        };
+        (!is_known).then_some(option)
+    }
+
     fn run_in_zookeeper(&self, admin: &mut Admin<'_>, printed: &mut String) -> Told<()> {
         let topic = self.topics.first().map(|(topic, _)| &**topic);
         match (&self.action, &self.group, topic) {

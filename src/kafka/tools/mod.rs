@@ -201,9 +201,7 @@ impl Command {
     /// An option that came later, or went before.
     fn too_new(&self, release: Release) -> Option<&'static str> {
         match self {
-            Command::ConsumerGroups(tool) if tool.is_in_zookeeper() => {
-                (!release.has_old_consumers()).then_some("zookeeper")
-            }
+            Command::ConsumerGroups(tool) => tool.too_new(release),
             Command::Configs(tool) => tool.too_new(release),
             Command::ReassignPartitions(tool) => tool.too_new(release),
             Command::Topics(tool) => tool.too_new(release),

@@ -103,10 +103,9 @@ fn set_consumer(settings: &mut ConsumerSettings, name: &str, value: &str) -> Opt
         "request.timeout.ms" => settings.request_timeout = ms(value)?,
         "retry.backoff.ms" => settings.retry_backoff = ms(value)?,
         "fetch.max.wait.ms" => settings.fetch_max_wait = ms(value)?,
-        "isolation.level" => settings.set(name, value)?,
+        "isolation.level" | "group.instance.id" => settings.set(name, value)?,
         "enable.auto.commit" => settings.enable_auto_commit = value.parse().ok()?,
         "allow.auto.create.topics" => settings.allow_auto_create_topics = value.parse().ok()?,
-        "group.instance.id" => settings.group_instance_id = Some(value.into()),
         "auto.offset.reset" => {
             settings.auto_offset_reset = match value {
                 "earliest" => OffsetReset::Earliest,
