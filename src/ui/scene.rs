@@ -61,6 +61,7 @@ impl Scene {
         });
         let scene = Scene { stage, tree, inspector, sentence, mirror, view, before };
         scene.grow_old(visit);
+        scene.explain_mistakes(visit);
         scene
     }
 
@@ -96,6 +97,21 @@ impl Scene {
                 self.step();
             }
             seen.set_value((last, now));
+        });
+    }
+
+    /// Whoever has guessed wrong is shown why: the event that reveals it is selected.
+    fn explain_mistakes(self, visit: Visit) {
+        let revealed = Memo::new(move |_| visit.progress.with(|progress| progress.revealed));
+        Effect::new(move || {
+            let Some((act, index)) = revealed.get() else { return };
+            let is_wrong = visit.answer.with_untracked(|answer| {
+                answer.is_some_and(|a| a.act == act && a.said.is_some_and(|said| said != a.right))
+            });
+            let event = self.mirror.with(|lab| lab.trace().get(index).map(|record| record.id.0));
+            if let Some(event) = event.filter(|_| is_wrong) {
+                self.view.select(Target::Event(event));
+            }
         });
     }
 

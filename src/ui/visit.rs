@@ -2,6 +2,8 @@
 //!
 //! *Invariant:* the lesson follows the trace; here is only what a reader said of it.
 
+use std::time::Duration;
+
 use leptos::prelude::*;
 
 use super::live::follow;
@@ -54,6 +56,9 @@ pub struct Visit {
     pub answer: RwSignal<Option<Answer>>,
     /// Whether the reader follows it.
     pub open: RwSignal<bool>,
+    /// Whether what the reader is asked to do has the sentence's seat: it has once what was said
+    /// before it could be read.
+    pub asks: RwSignal<bool>,
     /// The situation that is watched instead, if one is.
     pub watched: RwSignal<Option<Watched>>,
     /// The last of its points that was told.
@@ -71,6 +76,7 @@ impl Visit {
             progress: RwSignal::new(Progress::default()),
             answer: RwSignal::new(None),
             open: RwSignal::new(open),
+            asks: RwSignal::new(false),
             watched: RwSignal::new(None),
             told: RwSignal::new(Told::default()),
             points: StoredValue::new(Vec::new()),
@@ -82,6 +88,7 @@ impl Visit {
             visit.read();
             visit.read_points();
         });
+        visit.give_the_seat();
         let over = Memo::new(move |_| visit.is_over());
         Effect::new(move |_| {
             // What plays by itself stops by itself, once.
@@ -92,6 +99,16 @@ impl Visit {
         visit
     }
 
+    /// What is asked takes the sentence's seat, and leaves it when it is done.
+    fn give_the_seat(self) {
+        let asked = Memo::new(move |_| self.ask().map(|(key, _)| key));
+        Effect::new(move |_| {
+            let Some(key) = asked.get() else { return self.asks.set(false) };
+            let take = move || self.asks.set(asked.try_get_untracked() == Some(Some(key)));
+            set_timeout(take, Duration::from_micros(READING.as_micros()));
+        });
+    }
+
     fn read(self) {
         let mut progress = self.progress.get_untracked();
         self.lesson.with_value(|lesson| {
@@ -99,6 +116,7 @@ impl Visit {
         });
         let before = self.progress.get_untracked();
         let says = progress.said != before.said && progress.said.is_some();
+        let ends = before.act < progress.act && self.acts() == progress.act;
         if progress != before {
             self.progress.set(progress);
         }
@@ -110,9 +128,14 @@ impl Visit {
         if says {
             self.playback.rest(READING);
         }
-        if self.guess().is_some() {
+        // What is said last stands until the reader goes on.
+        if ends || self.guess().is_some() {
             self.playback.pause();
         }
+    }
+
+    fn acts(self) -> usize {
+        self.lesson.with_value(|lesson| lesson.acts.len())
     }
 
     fn read_points(self) {
@@ -194,11 +217,10 @@ impl Visit {
         Some(SentencePicture { key, fields: Vec::new(), event: Some(event), by_you: false })
     }
 
-    /// The act that goes on and how many there are; none when the visit is over or left.
+    /// The act that goes on and how many there are; none when the visit is left.
     pub fn step(self) -> Option<(usize, usize)> {
-        let acts = self.lesson.with_value(|lesson| lesson.acts.len());
-        let act = self.progress.with(|progress| progress.act);
-        (self.open.get() && act < acts).then_some((act + 1, acts))
+        let (acts, act) = (self.acts(), self.progress.with(|progress| progress.act));
+        self.open.get().then_some(((act + 1).min(acts), acts))
     }
 
     /// What the reader is asked to do now: its key, and the command that does it.
@@ -265,6 +287,9 @@ impl Visit {
     pub fn sentence(self) -> Option<SentencePicture> {
         if !self.open.get() {
             return self.point();
+        }
+        if let Some((key, _)) = self.ask().filter(|_| self.asks.get()) {
+            return Some(SentencePicture { key, fields: Vec::new(), event: None, by_you: false });
         }
         let (act, place, index) = self.progress.with(|progress| progress.said)?;
         let asked = self.lesson.with_value(|lesson| {

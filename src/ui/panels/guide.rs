@@ -13,33 +13,18 @@ use crate::ui::scene::use_scene;
 use crate::ui::view::use_view;
 use crate::ui::visit::use_visit;
 
-/// The lesson's name, how far it has come, and what the reader is to do.
+/// The lesson's name, and how far it has come.
 #[component]
 pub fn Task() -> impl IntoView {
-    let (view, visit, scene) = (use_view(), use_visit(), use_scene());
+    let (view, visit, mirror) = (use_view(), use_visit(), use_mirror());
     let step = move || {
         let step = |(n, of)| view.say(&Phrase::key("visit.step").with("n", n).with("of", of));
         visit.step().map(step).unwrap_or_default()
     };
-    let asked = Memo::new(move |_| visit.ask());
-    let your_turn = move || asked.get().map(|(key, _)| view.key(key)).unwrap_or_default();
-    let show_me = move || {
-        if let Some((_, command)) = asked.get_untracked() {
-            scene.send(&command);
-        }
-    };
-    let mirror = use_mirror();
     let leave = move || {
         visit.leave();
         if mirror.with(|lab| lab.due().is_some()) {
             mirror.refuse(view.key("visit.left"));
-        }
-    };
-    let turn = move || {
-        view! {
-            <b>{view.label("visit.your-turn")}</b>
-            <span>{words(your_turn)}</span>
-            <button class="btn" on:click=pushed(show_me)>{view.label("visit.show-me")}</button>
         }
     };
     let task = move || {
@@ -47,12 +32,28 @@ pub fn Task() -> impl IntoView {
             <span class="task">
                 <i>{view.label("visit.title")}</i>
                 <span class="steps num">{words(step)}</span>
-                {part_while(move || asked.with(Option::is_some), turn)}
                 <button class="btn bare" on:click=pushed(leave)>{view.label("visit.leave")}</button>
             </span>
         }
     };
     part_while(move || visit.step().is_some(), task)
+}
+
+/// The button that does what the reader is asked to do.
+#[component]
+pub fn ShowMe() -> impl IntoView {
+    let (view, visit, scene) = (use_view(), use_visit(), use_scene());
+    let show_me = move || {
+        if let Some((_, command)) = untrack(|| visit.ask()) {
+            scene.send(&command);
+        }
+    };
+    let button = move || {
+        view! {
+            <button class="btn ink" on:click=pushed(show_me)>{view.label("visit.show-me")}</button>
+        }
+    };
+    part_while(move || visit.asks.get(), button)
 }
 
 /// The situation that runs: its name and what it is about; once it is over, what to try next.

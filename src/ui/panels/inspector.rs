@@ -2,6 +2,7 @@
 //!
 //! *Invariant:* a verb's button keeps its focus while what it says beside it changes.
 
+use leptos::html;
 use leptos::prelude::*;
 use web_sys::Event;
 
@@ -17,7 +18,7 @@ use crate::picture::shape::Drawing;
 use crate::picture::target::Target;
 use crate::text::Phrase;
 use crate::ui::icon::IconOf;
-use crate::ui::live::{Lines, Words, lines, part, pushed, truth, words};
+use crate::ui::live::{Lines, Words, lines, part, part_while, pushed, truth, words};
 use crate::ui::mirror::use_mirror;
 use crate::ui::scene::use_scene;
 use crate::ui::view::{Lower, Over, View, use_view};
@@ -27,8 +28,14 @@ use crate::ui::view::{Lower, Over, View, use_view};
 pub fn Inspector() -> impl IntoView {
     let (view, scene) = (use_view(), use_scene());
     let something = Memo::new(move |_| scene.inspector.with(Option::is_some));
+    let panel = NodeRef::<html::Section>::new();
+    Effect::new(move || {
+        if matches!(view.selected.get(), Some(Target::Event(_))) {
+            request_animation_frame(move || show_causes(panel));
+        }
+    });
     view! {
-        <section class="insp" id="inspector" aria-label=view.label("page.panel.selected")>
+        <section class="insp" id="inspector" node_ref=panel aria-label=view.label("page.panel.selected")>
             <PanelHead figure="page.figure.selected" name="page.panel.selected">
                 <button class="btn bare sq" aria-label=view.label("page.close") on:click=pushed(move || view.selected.set(None))>
                     <IconOf icon=Icon::Close/>
@@ -36,6 +43,18 @@ pub fn Inspector() -> impl IntoView {
             </PanelHead>
             {part(move || Some(if something.get() { selected() } else { nothing(view) }))}
         </section>
+    }
+}
+
+/// Whoever asks why sees the causes: the panel is turned to where the event stands among what came
+/// before and after it.
+fn show_causes(panel: NodeRef<html::Section>) {
+    let Some(panel) = panel.get_untracked() else { return };
+    let Ok(Some(now)) = panel.query_selector(".why .now") else { return };
+    let (top, now) = (panel.get_bounding_client_rect(), now.get_bounding_client_rect());
+    let middle = top.top() + top.height() / 2.0;
+    if now.top() > middle {
+        panel.set_scroll_top(panel.scroll_top() + (now.top() - middle) as i32);
     }
 }
 
@@ -104,15 +123,25 @@ fn selected() -> AnyView {
         <ol class="why sec">
             {links(view, effects, "due")}
             {links(view, now, "now")}
-            {lines(move || logged.get().into_iter().map(log_line).collect())}
             {links(view, causes, "")}
         </ol>
         <div class="sec ends">
             <span class="lab cause">{view.label("page.chain.why")}" ▴"</span>
             <span class="lab">{back}</span>
         </div>
+        {part_while(move || logged.with(|lines| !lines.is_empty()), move || log_lines(view, logged))}
     }
     .into_any()
+}
+
+/// What was logged with the event, below the chain of causes: there may be much of it.
+fn log_lines(view: View, logged: Memo<Vec<LogLine>>) -> impl IntoView {
+    view! {
+        <div class="sec ends"><span class="lab">{view.label("page.chain.logged")}</span></div>
+        <ol class="why sec">
+            {lines(move || logged.get().into_iter().map(log_line).collect())}
+        </ol>
+    }
 }
 
 /// A broker's `server.properties`, folded.

@@ -24,10 +24,11 @@ use crate::sim::{EventId, Moment, SimTime};
 use crate::text::Phrase;
 use crate::ui::keys::Act;
 use crate::ui::lanes_paint::{Ink, paint};
-use crate::ui::live::{follow, in_words, pushed, truth, words};
+use crate::ui::live::{follow, in_words, part_while, pushed, truth, words};
 use crate::ui::mirror::{Mirror, use_mirror};
 use crate::ui::scene::use_scene;
 use crate::ui::view::{View, is_narrow, use_view};
+use crate::ui::visit::use_visit;
 
 /// Simulated microseconds per pixel at first: the plate's 80 pixels a second.
 const SCALE: u64 = 12_500;
@@ -58,6 +59,15 @@ pub fn Lanes(
     paint_when_changed(canvas, picture, (view, mirror), size);
     let room = words(move || format!("{}px", picture.with(|picture| picture.height / 10)));
     measure(canvas, size);
+    let visit = use_visit();
+    // While a guess is open, nothing shows what is to come.
+    let cover = move || {
+        let past = words(move || {
+            size.track();
+            format!("{}px", seen().0.past / 10)
+        });
+        view! { <p class="cover" style=("--past", past)>{view.label("visit.covered")}</p> }
+    };
     let names = Memo::new(move |_| {
         picture.with(|picture| picture.rows.iter().map(row).collect::<Vec<_>>())
     });
@@ -88,6 +98,7 @@ pub fn Lanes(
                     }
                     on:wheel=move |event| zoom(view, scale, &event)>
                 </canvas>
+                {part_while(move || visit.guess().is_some(), cover)}
             </div>
         </section>
     }

@@ -9,13 +9,14 @@ use leptos::prelude::*;
 use crate::picture::drawing::icon::Icon;
 use crate::picture::sentence::{Chip, Field, SentencePicture};
 use crate::picture::target::Target;
+use crate::sim::{EventId, Span};
 use crate::text::{Catalog, Phrase, Piece};
 use crate::ui::icon::IconOf;
 use crate::ui::live::{follow, lines, part_while, pushed, truth, words};
-use crate::ui::mirror::use_mirror;
-use crate::ui::panels::guide::{Question, Verdict};
+use crate::ui::mirror::{Mirror, use_mirror};
+use crate::ui::panels::guide::{Question, ShowMe, Verdict};
 use crate::ui::playback::use_playback;
-use crate::ui::scene::use_scene;
+use crate::ui::scene::{Scene, use_scene};
 use crate::ui::view::{Over, View, use_view};
 use crate::ui::visit::use_visit;
 
@@ -38,6 +39,13 @@ pub fn Sentence() -> impl IntoView {
         })
     };
     let visit = use_visit();
+    let turn = move || view! { <b class="turn">{view.label("visit.your-turn")}" "</b> };
+    let is_said = move || mirror.lasting.with(Option::is_none) && mirror.refusal().is_none();
+    let age = Memo::new(move |_| if is_said() { age(scene, mirror) } else { None });
+    let old = move || match age.get() {
+        Some(seconds) => view.say(&Phrase::key("page.sentence.ago").with("n", seconds)),
+        None => String::new(),
+    };
     let asks = move || visit.guess().is_some();
     let by_you = move || scene.sentence.with(|said| said.as_ref().is_some_and(|s| s.by_you));
     let holds = move || mirror.lasting.with(Option::is_some);
@@ -61,7 +69,11 @@ pub fn Sentence() -> impl IntoView {
     let bar = move || {
         view! {
             {part_while(by_you, you)}
-            <p><Verdict/>{lines(pieces)}</p>
+            <p>
+                <Verdict/>{part_while(move || visit.asks.get(), turn)}{lines(pieces)}
+                <small class="ago">{words(old)}</small>
+            </p>
+            <ShowMe/>
             {part_while(holds, begin)}
             {part_while(move || !holds(), || view! { <Buttons/> })}
         }
@@ -72,6 +84,19 @@ pub fn Sentence() -> impl IntoView {
             {part_while(move || !asks(), bar)}
         </section>
     }
+}
+
+/// How many seconds old what is said is, if it is no news: what holds no longer should not be read
+/// as if it did.
+fn age(scene: Scene, mirror: Mirror) -> Option<u64> {
+    const OLD: Span = Span::secs(3);
+    mirror.tenths();
+    let event = scene.sentence.with(|said| said.as_ref().and_then(|said| said.event))?;
+    let age = mirror.with(|lab| {
+        let record = lab.trace().get(lab.trace().find(EventId(event))?)?;
+        Some(lab.moment().at.since(record.at))
+    })?;
+    (age >= OLD).then(|| age.as_ms() / 1000)
 }
 
 /// What can be done with what was said: act on it, ask why, go on.
@@ -98,7 +123,7 @@ fn Buttons() -> impl IntoView {
         <button class="btn why-button" aria-keyshortcuts="[" on:click=ask>
             <IconOf icon=Icon::Why/>{view.label("page.why")}<kbd class="kbd">"["</kbd>
         </button>
-        <button class="btn ink" aria-keyshortcuts="E" on:click=pushed(next)>
+        <button class="btn" class:ink=truth(move || !visit.asks.get()) aria-keyshortcuts="E" on:click=pushed(next)>
             {view.label("page.next")}<IconOf icon=Icon::Next/>
         </button>
     }
