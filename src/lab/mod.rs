@@ -24,5 +24,5 @@ pub use lookout::{Lookout, Worth};
 pub use pace::{Haste, Pace, Pacer};
 pub use recording::{HEADING, Recording, Situation, Turn, situations};
 pub use show::SHOWS;
-pub use take::{Fork, Take, TakeId};
+pub use take::{Fork, NotDone, Take, TakeId};
 pub use timeline::Lab;

@@ -2,7 +2,9 @@
 //!
 //! *Invariant:* commands are the truth of it; trace and keyframes are what they gave, up to `end`.
 
+use crate::cluster::command::Refusal;
 use crate::cluster::laws::Judge;
+use crate::cluster::notation::Told;
 use crate::cluster::{Cluster, Command, Setup, Trace, assemble};
 use crate::sim::{EventId, Moment, What};
 use std::fmt;
@@ -32,6 +34,29 @@ pub struct Fork {
     pub given: usize,
 }
 
+/// A command that could not be done when its moment came.
+#[derive(Clone, Debug)]
+pub struct NotDone {
+    /// Its place among the commands of the take.
+    pub(super) place: usize,
+    moment: Moment,
+    command: Command,
+    why: Refusal,
+}
+
+impl NotDone {
+    pub(super) fn new(place: usize, (moment, command): (Moment, Command), why: Refusal) -> Self {
+        NotDone { place, moment, command, why }
+    }
+}
+
+/// The line as it is written, and why nothing came of it.
+impl fmt::Display for NotDone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at {} {}: {}", Told(self.moment), self.command, self.why)
+    }
+}
+
 /// One version of the run.
 #[derive(Clone, Debug)]
 pub struct Take {
@@ -41,6 +66,8 @@ pub struct Take {
     pub commands: Vec<(Moment, Command)>,
     /// The events of those that somebody gave here; the others came with the recording.
     pub(super) given_here: Vec<EventId>,
+    /// What the recording holds and could not be done when its moment came.
+    pub(super) not_done: Vec<NotDone>,
     pub(super) trace: Trace,
     pub(super) end: Moment,
     pub(super) keyframes: Vec<Arc<Keyframe>>,
@@ -75,6 +102,7 @@ impl Take {
             fork: None,
             commands,
             given_here: Vec::new(),
+            not_done: Vec::new(),
             trace,
             end: Moment::default(),
             keyframes: vec![Arc::new(first)],
@@ -103,6 +131,7 @@ impl Take {
             }),
             commands: self.commands[..point.given].to_vec(),
             given_here: self.given_here.clone(),
+            not_done: self.not_done.clone(),
             trace: self.trace.clone(),
             end: point.cluster.moment(),
             keyframes: self.keyframes.clone(),
@@ -110,6 +139,7 @@ impl Take {
         };
         take.trace.truncate(point.position);
         take.keyframes.retain(|keyframe| keyframe.position <= point.position);
+        take.not_done.retain(|not_done| not_done.place < point.given);
         take.given_here.retain(|event| take.trace.find(*event).is_some());
         take
     }
@@ -120,6 +150,7 @@ impl Take {
             fork: None,
             commands: self.commands.clone(),
             given_here: self.given_here.clone(),
+            not_done: self.not_done.clone(),
             trace: Trace::default(),
             end: point.cluster.moment(),
             keyframes: vec![Arc::new(point.clone())],

@@ -3,7 +3,7 @@
 //! *Invariant:* where the cursor stands and how it came there makes no difference: the cluster and
 //! the trace at a moment are those of a run played straight to it.
 
-use super::take::{Fork, Keyframe, Take, TakeId};
+use super::take::{Fork, Keyframe, NotDone, Take, TakeId};
 use super::{Recording, Turn};
 use crate::cluster::command::{self, Refusal};
 use crate::cluster::laws::Judge;
@@ -177,6 +177,11 @@ impl Lab {
     /// The events of what was done here; other commands came with the recording.
     pub fn given_here(&self) -> &[EventId] {
         &self.take().given_here
+    }
+
+    /// What this take's recording holds and could not be done when its moment came.
+    pub fn not_done(&self) -> &[NotDone] {
+        &self.take().not_done
     }
 
     /// Goes on to `at`: all that happens until then and at that instant has happened.
@@ -386,11 +391,18 @@ impl Lab {
     fn give(&mut self) {
         let take = &mut self.takes[usize::from(self.current.0)];
         let Some((_, command)) = take.commands.get(self.cursor.given) else { return };
+        let place = self.cursor.given;
         self.cursor.given += 1;
         let known = self.cursor.position < take.trace.len();
         let trace = if known { &mut self.scratch } else { &mut take.trace };
-        if command::apply(command, &mut self.cursor.cluster, trace).is_ok() {
-            self.arrive(known);
+        match command::apply(command, &mut self.cursor.cluster, trace) {
+            Ok(_) => self.arrive(known),
+            // Played again, it is the same one.
+            Err(_) if take.not_done.iter().any(|not_done| not_done.place == place) => {}
+            Err(why) => {
+                let given = take.commands[place].clone();
+                take.not_done.push(NotDone::new(place, given, why));
+            }
         }
     }
 

@@ -169,12 +169,7 @@ fn lone_brokers(run: Run<'_>) -> Vec<Broker> {
     for (process, name, broker) in run.cluster.processes() {
         let Some(broker) = broker.lone_broker() else { continue };
         let running = broker.running();
-        let key = match running.map(lone::Running::phase) {
-            None | Some(lone::Phase::Starting) if run.life(process) == Life::Running => {
-                "page.life.starting"
-            }
-            _ => life_key(run.life(process)),
-        };
+        let key = lone_state_key(run.life(process), broker);
         let from =
             |(from, count): (&ProcessId, &u64)| (run.cluster.name(*from).to_string(), *count);
         let received = running.map(|running| running.received().iter().map(from).collect());
@@ -226,6 +221,14 @@ pub fn state_key(life: Life, broker: Option<&broker::Broker>) -> &'static str {
     match (life, running.map(broker::Running::phase)) {
         (Life::Running, None | Some(Phase::Starting(_))) => "page.life.starting",
         (Life::Running, Some(Phase::Stopping(_))) => "page.life.stopping",
+        _ => life_key(life),
+    }
+}
+
+/// The same of a broker without replicas.
+pub fn lone_state_key(life: Life, broker: &lone::Broker) -> &'static str {
+    match (life, broker.running().map(lone::Running::phase)) {
+        (Life::Running, None | Some(lone::Phase::Starting)) => "page.life.starting",
         _ => life_key(life),
     }
 }

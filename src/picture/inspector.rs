@@ -120,14 +120,14 @@ pub fn inspector(run: Run<'_>, end: usize, target: &Target) -> Option<InspectorP
         _ => story::latest_about(run.cluster, run.trace, end, &about),
     };
     if let Some(index) = index {
-        picture.now = link(run, index);
-        picture.causes = links(run, &story::causes(run.cluster, run.trace, index, STEPS));
+        picture.now = link(run, index, &about);
+        picture.causes = links(run, &story::causes(run.cluster, run.trace, index, STEPS), &about);
         let mut effects = story::effects(run.cluster, run.trace, index, end, STEPS);
         if matches!(target, Target::Partition(_)) {
             effects.retain(|index| story::is_about(run, *index, &about));
         }
         effects.reverse();
-        picture.effects.extend(links(run, &effects));
+        picture.effects.extend(links(run, &effects, &about));
     }
     Some(picture)
 }
@@ -157,13 +157,14 @@ fn about(run: Run<'_>, target: &Target) -> About {
     }
 }
 
-fn links(run: Run<'_>, indices: &[usize]) -> Vec<Link> {
-    indices.iter().filter_map(|index| link(run, *index)).collect()
+fn links(run: Run<'_>, indices: &[usize], about: &About) -> Vec<Link> {
+    indices.iter().filter_map(|index| link(run, *index, about)).collect()
 }
 
-fn link(run: Run<'_>, index: usize) -> Option<Link> {
+/// A step, in the words that speak of the thing.
+fn link(run: Run<'_>, index: usize, about: &About) -> Option<Link> {
     let record = run.trace.get(index)?;
-    let said = story::sentence(run, &record)?;
+    let said = story::sentence_for(run, &record, about)?;
     let when = when(record.at, run.now());
     Some(Link { event: said.event, words: said.phrase(), when, by_you: said.by_you })
 }
@@ -821,6 +822,28 @@ fn peer(run: Run<'_>, id: ProcessId, name: &str) -> Option<String> {
 mod tests {
     use super::*;
     use crate::lab::script;
+
+    #[test]
+    fn a_partition_tells_its_own_story() {
+        let text = "setup seed=1\nrun 8s\ntopic orders partitions=3 replicas=3\nrun 5s\n\
+            kill broker1\nrun 30s";
+        let lab = script::play(text).expect("it is right").lab;
+        for partition in ["orders-0", "orders-1", "orders-2"] {
+            let target = Target::Partition(partition.to_string());
+            let picture = inspector(Run::of(&lab), lab.position(), &target).expect("it is there");
+            let steps = picture.now.iter().chain(&picture.causes).chain(&picture.effects);
+            let mut named = 0;
+            for Link { words, .. } in steps {
+                let Phrase::Line(key, fields) = words else { continue };
+                let of = fields.iter().filter(|(name, _)| *name == "partition");
+                for (_, said) in of {
+                    assert_eq!(*said, Phrase::raw(partition), "{key}");
+                    named += 1;
+                }
+            }
+            assert!(named > 0, "{partition}");
+        }
+    }
 
     #[test]
     fn a_controller_shows_what_it_works_at() {

@@ -352,7 +352,11 @@ fn row(
 /// What a broker that runs is about: it starts or stops, or leads so many partitions, in the words
 /// of its card.
 fn up(known: &Now<'_>, id: ProcessId) -> Phrase {
-    let key = brokers::state_key(Life::Running, known.cluster.process(id).broker());
+    let process = known.cluster.process(id);
+    let key = match process.lone_broker() {
+        Some(broker) => brokers::lone_state_key(Life::Running, broker),
+        None => brokers::state_key(Life::Running, process.broker()),
+    };
     if key != stage::life_key(Life::Running) {
         return Phrase::key(key);
     }
@@ -740,6 +744,17 @@ mod tests {
             ["zk1", "zk2", "zk3", "broker1", "broker3"].map(|of| format!("cut broker2 {of}\n"));
         check(&format!("run 3s\n{}run 60s", cut.concat()), "up · thinks it leads 1");
         check("run 3s\nkafka-topics --delete --topic orders\nrun 3s", "up · leads none");
+    }
+
+    #[test]
+    fn a_broker_without_replicas_has_started_once_it_runs() {
+        let check = |run: &str, expected: &str| {
+            let text = format!("setup release=0.7.2 seed=1 brokers=2\n{run}");
+            assert_eq!(said(&text, &["broker1"]), [expected], "{run}");
+        };
+        check("run 1ms", "starting");
+        check("run 30s", "up");
+        check("run 30s\nkill broker1\nrun 1s", "not running");
     }
 
     #[test]

@@ -188,6 +188,12 @@ pub fn situations() -> Vec<Entry> {
     (1..).zip(lab::situations()).map(entry).collect()
 }
 
+/// How words are compared with what somebody types: in small letters, and with the apostrophe that
+/// keyboards have.
+pub fn folded(words: &str) -> String {
+    words.to_lowercase().replace(['\u{2019}', '\u{2018}'], "'")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -273,5 +279,10 @@ mod tests {
             let command = Command::parse(1, &line).expect(&line);
             lab.issue(command).expect(&line);
         }
+    }
+
+    #[test]
+    fn an_apostrophe_is_found_however_it_is_typed() {
+        assert_eq!(folded("ZooKeeper\u{2019}s Leader"), "zookeeper's leader");
     }
 }

@@ -29,7 +29,53 @@ pub struct SettingRow {
 
 /// The recording that a text is, or what is wrong with it and where.
 pub fn read(text: &str) -> Result<Recording, Trouble> {
+    if text.trim().is_empty() {
+        let what = "the text is empty".to_owned();
+        return Err(Trouble { line: 1, column: 1, what, expected: Setup::USAGE.to_owned() });
+    }
     Recording::parse(text)
+}
+
+/// What stands before a line that the release has no use for.
+const UNUSED: &str = "# not in this release: ";
+
+/// The text with each line as its release needs it: consumers that coordinate as it does, and its
+/// tools, or none.
+pub fn suited(text: &str) -> String {
+    let Ok(Recording { setup, .. }) = read(text) else { return text.to_owned() };
+    let servers: Vec<String> = (1..=setup.zookeeper).map(|id| format!("zk{id}:2181")).collect();
+    let connect = format!(" zookeeper.connect={}", servers.join(","));
+    let line = |line: &str| suited_line(line, setup.release, &connect);
+    text.lines().map(line).collect::<Vec<_>>().join("\n") + "\n"
+}
+
+fn suited_line(line: &str, release: Release, connect: &str) -> String {
+    let bare = line.strip_prefix(UNUSED).unwrap_or(line);
+    let words: Vec<&str> = bare.split(' ').collect();
+    if words.first() != Some(&"at") {
+        return line.to_owned();
+    }
+    if words.get(2) == Some(&"kafka-topics") && release.brokers_are_alone() {
+        return format!("{UNUSED}{bare}");
+    }
+    let is_consumer = words.get(2..4) == Some(&["add", "consumer"]);
+    let is_old = |word: &&str| word.starts_with("zookeeper.connect=");
+    let has_old = words.iter().any(is_old);
+    if is_consumer && !has_old && !release.has_new_consumers() {
+        return format!("{bare}{connect}");
+    }
+    if is_consumer && has_old && !release.has_old_consumers() {
+        let others: Vec<&str> = words.into_iter().filter(|word| !is_old(word)).collect();
+        return others.join(" ");
+    }
+    bare.to_owned()
+}
+
+/// That lines were changed for the release, if any were: how many.
+pub fn suiting(before: &str, after: &str) -> Option<Phrase> {
+    let is_changed = |(old, new): &(&str, &str)| old != new && !is_setup(new);
+    let changed = before.lines().zip(after.lines()).filter(is_changed).count();
+    (changed > 0).then(|| Phrase::key("run.suited").with("n", changed))
 }
 
 /// That the set-up names settings without effect, if it does.
@@ -129,6 +175,38 @@ mod tests {
         let other = with(TEXT, "tickTime", "3000");
         assert_eq!(other, TEXT.replace("brokers=3", "brokers=3 tickTime=3000"));
         assert_eq!(with(&other, "tickTime", ""), TEXT);
+    }
+
+    /// The first visit's run at another release does all that it says.
+    #[test]
+    fn a_run_is_suited_to_its_release() {
+        let first = Recording::first_visit().to_string().replace("until 0.000", "until 30.000");
+        for release in Release::ALL {
+            let text = suited(&with(&first, "release", release.name()));
+            let lab = crate::lab::Lab::open(read(&text).expect("it is right"));
+            let not_done: Vec<String> = lab.not_done().iter().map(ToString::to_string).collect();
+            assert_eq!(not_done, Vec::<String>::new(), "{text}");
+            let old = !release.has_new_consumers();
+            assert_eq!(text.contains("zookeeper.connect=zk1:2181,zk2:2181,zk3:2181"), old);
+            assert_eq!(suiting(&with(&first, "release", release.name()), &text).is_some(), old);
+            let back = suited(&with(&text, "release", "3.9.1"));
+            assert_eq!(back, with(&first, "release", "3.9.1"), "{release:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_done_when_its_moment_comes_is_kept_with_its_reason() {
+        let text = "# zootrope 1\nsetup seed=1\nat 3.000 kill broker9\nuntil 5.000\n";
+        let mut lab = crate::lab::Lab::open(read(text).expect("it is right"));
+        lab.seek(crate::sim::Moment::default());
+        lab.advance_to(crate::sim::SimTime::micros(6_000_000));
+        let said: Vec<String> = lab.not_done().iter().map(ToString::to_string).collect();
+        assert_eq!(said, ["at 3.000 kill broker9: there is no process broker9"]);
+    }
+
+    #[test]
+    fn an_empty_text_is_no_run() {
+        assert!(read(" \n").is_err());
     }
 
     #[test]

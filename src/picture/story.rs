@@ -101,7 +101,17 @@ fn is_step(trace: &Trace, index: usize) -> bool {
 pub fn weight(record: &Record<'_>) -> u8 {
     let weight = heaviest(record).map_or(0, |fact| importance(fact.key()));
     let done = record.what == What::Command && record.name != "setup";
-    if done { weight.max(STEP) } else { weight }
+    match (done, is_stop(record)) {
+        // That somebody is told to stop is as much news as that it is killed.
+        (_, true) => weight.max(TURN),
+        (true, false) => weight.max(STEP),
+        (false, false) => weight,
+    }
+}
+
+/// Whether somebody is told to stop in order: what comes of it is still to be told.
+fn is_stop(record: &Record<'_>) -> bool {
+    record.what == What::Command && record.name == "stop"
 }
 
 /// How much a record weighs as news: that a tool begins, or ends in order, is none.
@@ -130,7 +140,7 @@ fn latest_of(
     let first = end.saturating_sub(MEMORY);
     let is_about = |index: &usize| {
         let record = trace.get(*index).expect("the index lies in the trace");
-        weight(&record) >= least && concerns(cluster, &record, about)
+        weight_about(cluster, &record, about).is_some_and(|weight| weight >= least)
     };
     (first..end).rev().find(is_about)
 }
@@ -154,8 +164,28 @@ fn concerns(cluster: &Cluster, record: &Record<'_>, about: &About) -> bool {
     if here.is_some() && here == about.process {
         return true;
     }
-    let is_named = |value: &String| about.names.contains(value);
-    record.facts().any(|fact| fact.fields().iter().any(|(_, value)| is_named(value)))
+    record.facts().any(|fact| names(fact, about))
+}
+
+/// Whether a fact names the thing.
+fn names(fact: &Fact, about: &About) -> bool {
+    fact.fields().iter().any(|(_, value)| about.names.contains(value))
+}
+
+/// How much a record weighs for a thing, if it concerns it: what the same record tells of others
+/// is not counted.
+fn weight_about(cluster: &Cluster, record: &Record<'_>, about: &About) -> Option<u8> {
+    if !concerns(cluster, record, about) {
+        return None;
+    }
+    let here = record.process.map(|id| cluster.name(id).to_string());
+    if here.is_some() && here == about.process {
+        return Some(weight(record));
+    }
+    let named = record.facts().filter(|fact| names(fact, about));
+    let heaviest = named.map(|fact| importance(fact.key())).max().unwrap_or(0);
+    let least = if record.what == What::Command { STEP } else { 0 };
+    Some(heaviest.max(least))
 }
 
 /// The sentence for the cursor: of the steps of the last moment the heaviest, the later of two.
@@ -212,6 +242,11 @@ fn death(run: Run<'_>, record: &Record<'_>) -> Option<SentencePicture> {
 
 /// The sentence of a record, if it told anything.
 pub fn sentence(run: Run<'_>, record: &Record<'_>) -> Option<SentencePicture> {
+    sentence_for(run, record, &About::default())
+}
+
+/// The same, in the words of the fact that names a thing: one record may tell of many partitions.
+pub fn sentence_for(run: Run<'_>, record: &Record<'_>, about: &About) -> Option<SentencePicture> {
     if record.what == What::Command && record.name == "setup" {
         // All that starts with the run starts at once.
         let event = Some(record.id.0);
@@ -222,7 +257,13 @@ pub fn sentence(run: Run<'_>, record: &Record<'_>) -> Option<SentencePicture> {
             by_you: false,
         });
     }
-    let fact = heaviest(record)?;
+    if is_stop(record) && record.facts().next().is_none() {
+        return Some(stopped(run, record));
+    }
+    // What is told of a process is what weighs most there, whoever else it names.
+    let is_of_it = |fact: &&Fact| about.process.is_none() && names(fact, about);
+    let of_it = record.facts().filter(is_of_it);
+    let fact = of_it.max_by_key(|fact| importance(fact.key())).or_else(|| heaviest(record))?;
     let mut fields: Vec<Field> = fact.fields().into_iter().map(|said| field(run, said)).collect();
     if let Some(id) = record.process {
         fields.push(field(run, ("who", run.cluster.name(id).to_string())));
@@ -235,6 +276,15 @@ pub fn sentence(run: Run<'_>, record: &Record<'_>) -> Option<SentencePicture> {
         key => key,
     };
     Some(SentencePicture { key, fields, event: Some(record.id.0), by_you })
+}
+
+/// The sentence of a command that told nothing yet: somebody is asked to stop.
+fn stopped(run: Run<'_>, record: &Record<'_>) -> SentencePicture {
+    let id = record.process.expect("who is to stop is known");
+    let fields = vec![field(run, ("process", run.cluster.name(id).to_string()))];
+    let by_you = run.is_yours(record);
+    let key = if by_you { "page.stop.by-you" } else { "page.stop" };
+    SentencePicture { key, fields, event: Some(record.id.0), by_you }
 }
 
 /// A fact's field: what it names can be pointed at.
@@ -367,6 +417,16 @@ mod tests {
             lab.issue(command).expect("it can be done");
         }
         lab
+    }
+
+    #[test]
+    fn a_stop_is_told_at_once() {
+        let text = "setup seed=1\nrun 20s\nstop broker2";
+        let lab = crate::lab::script::play(text).expect("it is right").lab;
+        let said = told(Run::of(&lab), lab.position()).expect("it is told");
+        let catalog = crate::text::Catalog::of(crate::text::Language::English);
+        let told = catalog.say(&said.phrase());
+        assert!(told.contains("broker 2 to stop in order"), "{told}");
     }
 
     #[test]

@@ -92,7 +92,7 @@ pub fn paint(
     }
     ruler(pen, ink, picture, width);
     for row in &picture.rows {
-        lane(pen, ink, row, lit == Some(row.top), view);
+        lane(pen, ink, row, (lit == Some(row.top), now), view);
     }
     for mark in picture.marks.iter().filter(|mark| !mark.by_you) {
         hop(pen, ink, mark);
@@ -165,7 +165,7 @@ fn ruler(pen: &Pen, ink: &Ink, picture: &LanesPicture, width: f64) {
     line(pen, &ink.ink, 1.0, (0.0, base), (width, base));
 }
 
-fn lane(pen: &Pen, ink: &Ink, row: &Row, is_lit: bool, view: View) {
+fn lane(pen: &Pen, ink: &Ink, row: &Row, (is_lit, now): (bool, f64), view: View) {
     let middle = px(row.top + LANE / 2);
     for stroke in &row.strokes {
         match stroke {
@@ -178,12 +178,21 @@ fn lane(pen: &Pen, ink: &Ink, row: &Row, is_lit: bool, view: View) {
                 crown(pen, ink, px(*x), middle);
                 // Between lanes that run downward there is no room for words.
                 if !ink.turned {
-                    let said = view.say(said);
-                    words(pen, (ink, &ink.ink), SMALL, &said, (px(*x) + 30.0, middle + 4.0));
+                    crowned(pen, ink, &view.say(said), (px(*x), middle), now);
                 }
             }
         }
     }
+}
+
+/// Who has the crown: behind it, or before it where the words would reach into the future.
+fn crowned(pen: &Pen, ink: &Ink, said: &str, (x, middle): (f64, f64), now: f64) {
+    // Small letters are no wider than this, nor are signs that fill a square.
+    let wide = |letter: char| if letter.is_ascii() { 6.0 } else { 11.0 };
+    let width: f64 = said.chars().map(wide).sum();
+    let behind = x + 30.0;
+    let left = if behind + width <= now { behind } else { (x - 14.0 - width).max(2.0) };
+    words(pen, (ink, &ink.ink), SMALL, said, (left, middle + 4.0));
 }
 
 fn band(pen: &Pen, ink: &Ink, (from, to): (f64, f64), middle: f64, kind: Band) {

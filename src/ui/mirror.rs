@@ -24,6 +24,8 @@ pub struct Mirror {
     run: StoredValue<u16>,
     tenths: RwSignal<u64>,
     refusal: RwSignal<Option<String>>,
+    /// Of which run and take how many commands that could not be done have been told.
+    not_done: StoredValue<((u16, u16), usize)>,
     /// What was said of the refusal stays until somebody has read it.
     pub lasting: RwSignal<Option<String>>,
 }
@@ -46,6 +48,7 @@ impl Mirror {
             run: StoredValue::new(0),
             tenths: RwSignal::new(0),
             refusal: RwSignal::new(None),
+            not_done: StoredValue::new(((0, 0), 0)),
             lasting: RwSignal::new(None),
         };
         mirror.look();
@@ -169,6 +172,21 @@ impl Mirror {
         }
         if self.tenths.get_untracked() != tenths {
             self.tenths.set(tenths);
+        }
+        self.tell_not_done();
+    }
+
+    /// Says what the recording holds and could not be done at its moment, once.
+    fn tell_not_done(self) {
+        let take = self.take();
+        let (told_of, told) = self.not_done.get_value();
+        let told = if told_of == take { told } else { 0 };
+        let lines: Vec<String> = self.with(|lab| {
+            lab.not_done().iter().skip(told).map(|not_done| not_done.to_string()).collect()
+        });
+        self.not_done.set_value((take, told + lines.len()));
+        if !lines.is_empty() {
+            self.refuse(lines.join(" · "));
         }
     }
 

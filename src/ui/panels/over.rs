@@ -218,8 +218,8 @@ fn list(entries: Vec<Entry>, on: (View, Scene, Visit), keys: Option<Keys>) -> An
     };
     let first = if begins { view.chosen.get_untracked() } else { 1 };
     let found = move || {
-        let typed = typed.get().to_lowercase();
-        let fits = |words: &str| words.to_lowercase().contains(&typed);
+        let typed = palette::folded(&typed.get());
+        let fits = |words: &str| palette::folded(words).contains(&typed);
         let mut lines = Vec::new();
         let mut part = None;
         for (number, entry) in (1..).zip(&entries) {

@@ -36,6 +36,9 @@ pub fn panel() -> AnyView {
             scene.step();
         }
     };
+    // What a choice of the release has changed in the text, until the text is changed again.
+    let suited = RwSignal::new(None::<Phrase>);
+    let suiting = words(move || suited.get().map_or_else(String::new, |said| view.say(&said)));
     let afresh = move || text.update(|text| *text = run_text::afresh(text));
     let settings = lines(move || {
         let rows = read.with(|read| read.as_ref().map(|r| run_text::settings(&r.setup)).ok());
@@ -51,15 +54,16 @@ pub fn panel() -> AnyView {
         move || view.say(&Phrase::key("run.example").with("example", "at 20.0 kill broker1"));
     view! {
         <p class="note">{view.label("run.note")}</p>
-        <div class="choices">{CHOICES.map(|name| choice(view, text, name))}</div>
+        <div class="choices">{CHOICES.map(|name| choice(view, (text, suited), name))}</div>
         <details class="model">
             <summary>{view.label("run.settings")}</summary>
             <div class="settings">{settings}</div>
         </details>
-        <textarea rows="9" spellcheck="false" wrap="off" aria-label=view.label("run.text")
+        <textarea rows="9" spellcheck="false" wrap="soft" aria-label=view.label("run.text")
             aria-invalid=in_words(is_wrong)
             prop:value=text on:input=move |event| text.set(event_target_value(&event))/>
         <p class="note wrong" role="status">{wrong}</p>
+        <p class="note" role="status">{suiting}</p>
         <p class="note" role="status">{unheeded}</p>
         {part_while(is_wrong, move || view! { <p class="note">{words(example)}</p> })}
         <div class="begin">
@@ -73,12 +77,21 @@ pub fn panel() -> AnyView {
 }
 
 /// One choice of the set-up's line.
-fn choice(view: View, text: RwSignal<String>, name: &'static str) -> AnyView {
+fn choice(
+    view: View,
+    (text, suited): (RwSignal<String>, RwSignal<Option<Phrase>>),
+    name: &'static str,
+) -> AnyView {
     let now = Memo::new(move |_| {
         text.with(|text| run_text::read(text).map(|run| run_text::chosen(&run.setup, name)).ok())
     });
     let shown = words(move || now.get().unwrap_or_default());
-    let set = move |value: String| text.update(|text| *text = run_text::with(text, name, &value));
+    let set = move |value: String| {
+        let before = text.with_untracked(|text| run_text::with(text, name, &value));
+        let after = run_text::suited(&before);
+        suited.set(run_text::suiting(&before, &after));
+        text.set(after);
+    };
     let offered = run_text::offered(name);
     let first = (name == CHOICES[0]).then_some("");
     let field = if offered.is_empty() {
