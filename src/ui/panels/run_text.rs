@@ -61,7 +61,10 @@ pub fn panel() -> AnyView {
         </details>
         <textarea rows="9" spellcheck="false" wrap="soft" aria-label=view.label("run.text")
             aria-invalid=in_words(is_wrong)
-            prop:value=text on:input=move |event| text.set(event_target_value(&event))/>
+            prop:value=text on:input=move |event| {
+                suited.set(None);
+                text.set(event_target_value(&event));
+            }/>
         <p class="note wrong" role="status">{wrong}</p>
         <p class="note" role="status">{suiting}</p>
         <p class="note" role="status">{unheeded}</p>
