@@ -62,6 +62,9 @@ pub(super) struct Alter {
 }
 
 impl Running {
+    /// A topic's settings are read; a broker's own, and those of all, are told as it has taken them.
+    // Source: ConfigHelper.describeConfigs (3.9), AdminManager.describeConfigs (1.1):
+    // KafkaConfig.dynamicConfig, ZkConfigRepository.config
     pub(super) fn describe_configs(
         &mut self,
         caller: Caller,
@@ -69,9 +72,8 @@ impl Running {
         site: Site<'_>,
         out: &mut Outbox<'_, Words>,
     ) {
-        let path = |resource| self.zk.get_data(path_of(resource));
-        let mut reads: Vec<Op> = request.resources.iter().map(path).collect();
-        reads.push(self.zk.get_data(path_of(&ConfigResource::AllBrokers)));
+        let topics = request.resources.iter().filter(|resource| is_topic(resource));
+        let reads = topics.map(|topic| self.zk.get_data(path_of(topic))).collect();
         let (resources, which) = (request.resources, request.which);
         let describe = Describe { caller, resources, which };
         let number = self.errands.begin(Errand::Describe(describe));
@@ -85,26 +87,27 @@ impl Running {
         site: Site<'_>,
         out: &mut Outbox<'_, Words>,
     ) {
-        let config = |reply| found(reply, znodes::decode_config);
-        let of_all = replies.last().and_then(config).unwrap_or_default();
-        let dynamic = Dynamic::over(site.file, of_all, self.dynamic.own().clone());
+        let mut replies = replies.iter();
         let mut results = Vec::new();
-        for (resource, reply) in describe.resources.into_iter().zip(replies) {
-            let missing = match &resource {
-                ConfigResource::Topic(topic) => self.cache.topic(topic).is_none(),
-                ConfigResource::Broker(_) | ConfigResource::AllBrokers => false,
-            };
-            let own = config(reply).unwrap_or_default();
-            let result = match missing {
-                true => Err(Refusal::from(Error::UnknownTopicOrPartition)),
-                false => {
-                    let mut told = entries(&resource, &own, &dynamic, site.file);
-                    if describe.which == WhichConfigs::All {
-                        add_defaults(&resource, &dynamic, site.file, &mut told);
-                    }
-                    Ok(told)
+        for resource in describe.resources {
+            let dynamic = &self.dynamic;
+            let own = match &resource {
+                ConfigResource::Topic(topic) => {
+                    let read = replies.next().and_then(|it| found(it, znodes::decode_config));
+                    self.cache.topic(topic).map(|_| read.unwrap_or_default())
                 }
+                ConfigResource::Broker(_) => Some(dynamic.own().clone()),
+                ConfigResource::AllBrokers => Some(dynamic.of_all().clone()),
             };
+            let entries = |own| {
+                let mut told = entries(&resource, &own, dynamic, site.file);
+                if describe.which == WhichConfigs::All {
+                    add_defaults(&resource, dynamic, site.file, &mut told);
+                }
+                told
+            };
+            let told = own.map(entries);
+            let result = told.ok_or_else(|| Refusal::from(Error::UnknownTopicOrPartition));
             results.push((resource, result));
         }
         self.answer(describe.caller, DescribeConfigsResponse { results }, out);
@@ -196,6 +199,10 @@ impl Running {
         alter.responses.push((resource, refusal));
         self.next_change(alter, site, out);
     }
+}
+
+fn is_topic(resource: &ConfigResource) -> bool {
+    matches!(resource, ConfigResource::Topic(_))
 }
 
 fn make_parent(step: &mut Step) -> Op {
