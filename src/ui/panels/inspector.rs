@@ -98,6 +98,7 @@ fn selected() -> AnyView {
         let of = |event| mirror.with(|lab| logs::of_event(lab, event));
         event.map(of).unwrap_or_default()
     });
+    let is_logged = move || logged.with(|lines| !lines.is_empty());
     let back =
         words(move || view.say(&Phrase::key("page.chain.back").with("n", causes.with(Vec::len))));
     view! {
@@ -129,7 +130,7 @@ fn selected() -> AnyView {
             <span class="lab cause">{view.label("page.chain.why")}" ▴"</span>
             <span class="lab">{back}</span>
         </div>
-        {part_while(move || logged.with(|lines| !lines.is_empty()), move || log_lines(view, logged))}
+        {part_while(is_logged, move || log_lines(view, logged))}
     }
     .into_any()
 }

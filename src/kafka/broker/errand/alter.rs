@@ -62,7 +62,8 @@ pub(super) struct Alter {
 }
 
 impl Running {
-    /// A topic's settings are read; a broker's own, and those of all, are told as it has taken them.
+    /// A topic's settings are read; a broker's own, and those of all, are told as it has taken
+    /// them.
     // Source: ConfigHelper.describeConfigs (3.9), AdminManager.describeConfigs (1.1):
     // KafkaConfig.dynamicConfig, ZkConfigRepository.config
     pub(super) fn describe_configs(
